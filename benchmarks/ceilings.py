@@ -13,6 +13,8 @@ the mean difference forecast over the mean one observed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from math import sqrt
 from typing import TypeAlias
 
@@ -44,28 +46,12 @@ def on_a_line(rng: np.random.Generator, n_items: int, n_systems: int) -> Floats:
     return rng.normal(size=(n_items, n_systems))
 
 
-def far_apart(rng: np.random.Generator, n_items: int, n_systems: int) -> Floats:
-    return rng.normal(size=(n_items, n_systems)) * 0.6 + np.linspace(-1.2, 1.2, n_systems)
-
-
-def in_classes(rng: np.random.Generator, n_items: int, n_systems: int) -> Floats:
-    return rng.choice([-1.2, 0.0, 1.2], size=(n_items, n_systems))
-
-
 def as_it_is(values: Floats) -> Floats:
     return values
 
 
-def five_steps(values: Floats) -> Floats:
-    return np.clip(np.round(values), -2, 2)
-
-
-def five_steps_at_one_end(values: Floats) -> Floats:
-    return np.clip(np.round(values + 1.2), -2, 2)
-
-
-def five_steps_nearly_all_at_one_end(values: Floats) -> Floats:
-    return np.clip(np.round(values + 2.0), -2, 2)
+def five_steps(values: Floats, shift: float = 0.0) -> Floats:
+    return np.clip(np.round(values + shift), -2, 2)
 
 
 def yes_or_no(values: Floats) -> Floats:
@@ -95,11 +81,19 @@ ROWS = (
     Ratings("on a line"),
     Ratings("on a line, annotators as severe as they err", severity=1.0),
     Ratings("in five steps", scale=five_steps),
-    Ratings("in five steps, two in five at one end", scale=five_steps_at_one_end),
-    Ratings("in five steps, two in three at one end", scale=five_steps_nearly_all_at_one_end),
+    Ratings("in five steps, two in five at one end", scale=partial(five_steps, shift=1.2)),
+    Ratings("in five steps, two in three at one end", scale=partial(five_steps, shift=2.0)),
     Ratings("yes or no", scale=yes_or_no),
-    Ratings("of systems that lie far apart", far_apart),
-    Ratings("of truths equal in three classes", in_classes),
+    Ratings(
+        "of systems that lie far apart",
+        lambda rng, n, n_systems: (
+            rng.normal(size=(n, n_systems)) * 0.6 + np.linspace(-1.2, 1.2, n_systems)
+        ),
+    ),
+    Ratings(
+        "of truths equal in three classes",
+        lambda rng, n, n_systems: rng.choice([-1.2, 0.0, 1.2], size=(n, n_systems)),
+    ),
     Ratings("on a line, severe annotators of an uneven crowd", severity=1.0, is_uneven=True),
 )
 
@@ -235,10 +229,9 @@ def shares(crowd: Crowd, level: Level, coefficient: RowCoefficient, n_studies: i
 
 def print_forecasts(n_studies: int) -> None:
     say_head("ratings", "level", *COEFFICIENTS)
-    for level in LEVELS:
-        for crowd in CROWDS:
-            rows = [shares(crowd, level, one, n_studies) for one in COEFFICIENTS]
-            say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
+    for level, crowd in product(LEVELS, CROWDS):
+        rows = [shares(crowd, level, one, n_studies) for one in COEFFICIENTS]
+        say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
 
 
 def main() -> None:
@@ -251,10 +244,9 @@ def main() -> None:
         print_forecasts(options.studies)
         return
     say_head("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
-    for ratings in ROWS:
-        for design in DESIGNS:
-            found = outcomes(ratings, design, options.studies)
-            say_row(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
+    for ratings, design in product(ROWS, DESIGNS):
+        found = outcomes(ratings, design, options.studies)
+        say_row(ratings.name, ", ".join(f"{one:g}" for one in design), *found)
 
 
 if __name__ == "__main__":

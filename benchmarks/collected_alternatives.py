@@ -9,10 +9,9 @@ turns, need their history and true critiques, and what evaluation by one target 
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.commands import POSTGRES, parse_options, source
+from benchmarks.commands import POSTGRES, parse_options, say, source
 from benchmarks.marketplace_site import requester_and_marketplace
 from benchmarks.simulation import KINDS, trained
 from simulation.catalogue import Catalogue
@@ -58,15 +57,11 @@ class Claim:
         return bool(self.difference.ci_low > 0)
 
 
-def unjudged(catalogue: Catalogue, items: Sequence[int]) -> Targets:
-    return targets_of(catalogue, {catalogue.ids[item]: [] for item in items})
-
-
 def dialogues_of(
     catalogue: Catalogue, items: Sequence[int], recommenders: Sequence[Recommender], critic: Critic
 ) -> list[tuple[str, DialogueLog]]:
     """Of the base user with each recommender, with lists so long that a pool finds its quota."""
-    targets = unjudged(catalogue, items)
+    targets = targets_of(catalogue, {catalogue.ids[item]: [] for item in items})
     return [
         (one.name, simulate(catalogue, targets, [sim_base()], one, critic, depth=LISTED))
         for one in recommenders
@@ -149,7 +144,6 @@ def main() -> None:
         checkpoints=(Path, "a folder in which they are kept and gone on from"),
         errs=(0.05, "annotators', of each candidate"),
         **POSTGRES,
-        json=(False, "print JSON"),
     )
     torch.set_num_threads(1)
     catalogue = drawn_catalogue(options.items)
@@ -165,15 +159,9 @@ def main() -> None:
         collected, targets = _collected(options, catalogue, items, logs)
     made = list(claims(catalogue, targets, recommenders, critic))
     experiment = evaluate(catalogue, targets, recommenders, critic)
-    if options.json:
-        record: dict[str, Any] = {"commit": source(), "collected": collected}
-        record["claims"] = [asdict(one) | {"holds": one.holds} for one in made]
-        record["causes"] = [row.record() for row in causes(experiment)]
-        sys.stdout.write(f"{json.dumps(record)}\n")
-    else:
-        said = ", ".join(f"{name} {value}" for name, value in collected.items())
-        sys.stdout.write(f"commit {source()}: {said}\n\n{report_text(experiment)}\n\n")
-        sys.stdout.write("\n".join(tables(made, experiment)) + "\n")
+    said = ", ".join(f"{name} {value}" for name, value in collected.items())
+    say(f"commit {source()}: {said}\n\n{report_text(experiment)}\n")
+    say("\n".join(tables(made, experiment)))
     if broken := [one for one in made if not one.holds]:
         sys.exit(f"does not hold: {broken}")
 
@@ -184,7 +172,6 @@ def _collected(
     items: Sequence[int],
     logs: list[tuple[str, DialogueLog]],
 ) -> tuple[dict[str, Any], Targets]:
-    """What the crowd said, by way of two sites that share nothing but HTTP."""
     with (
         requester_and_marketplace(
             options.postgres, processes=1, threads=4, deposit_usd=1000
@@ -194,7 +181,7 @@ def _collected(
         from benchmarks.oracle_crowd import collect_alternatives
 
         site = marketplace.site
-        collected = collect_alternatives(
+        qrels, counts = collect_alternatives(
             catalogue,
             items,
             logs,
@@ -204,8 +191,7 @@ def _collected(
         )
         if faults := site.faults():
             sys.exit("\n".join(faults[-5:]))
-        said = vars(collected) | {"qrels": collected.qrels.name}
-        return said, judged(catalogue, collected.qrels)
+        return {"qrels": qrels.name} | counts, judged(catalogue, qrels)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,17 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from time import monotonic, sleep
+from typing import Any, TypeVar
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATABASE = {"database_url": (str, "a PostgreSQL database to make; else an SQLite file")}
 POSTGRES = {"postgres": ("postgres://postgres@127.0.0.1:5432", "a server")}
+T = TypeVar("T")
 SERVER = {"processes": (2, "of the server"), "threads": (8, "of each process of the server")}
 
 
@@ -76,3 +81,31 @@ def run_again(module: str, options: argparse.Namespace, **changes: object) -> An
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(find: Callable[[], T], *, seconds: float, failure: str) -> T:
+    """Return the first true result; raise TimeoutError if there is none within these seconds."""
+    end = monotonic() + seconds
+    while not (found := find()):
+        if monotonic() > end:
+            raise TimeoutError(failure)
+        sleep(0.2)
+    return found
+
+
+@contextmanager
+def in_background(act: Callable[[Event], object]) -> Iterator[None]:
+    """Run a function in a thread; at the end of the block the event tells it to return."""
+    ended = Event()
+    thread = Thread(target=act, args=(ended,))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -119,7 +119,6 @@ class Row:
 
 
 def require_published() -> None:
-    """End if rows would name a source that nobody else can have."""
     named = source()
     if named == "unknown" or named.endswith("-dirty"):
         sys.exit(f"The source is {named}: commit what was changed, so that rows can name it.")

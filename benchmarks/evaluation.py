@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, TextIO
 
 import ir_measures
 import numpy as np
@@ -67,15 +67,19 @@ def write_files(folder: Path, run: Columns, qrels: Columns) -> tuple[Path, Path]
 
 def of_files(run: Path, qrels: Path) -> list[float]:
     grades, one = read_qrels(qrels), read_run(run)
-    lists = lists_of_run(grades, one, positions(one.topics, grades.topics), True)["falling"]
-    return [float(measure(name).values(lists).mean()) for name in MEASURES]
+    return of_lists(
+        lists_of_run(grades, one, positions(one.topics, grades.topics), True)["falling"]
+    )
+
+
+def parse_file(parse: Callable[[TextIO], Any], path: Path) -> Any:
+    with path.open() as file:
+        return parse(file)
 
 
 def of_files_by_pytrec_eval(run: Path, qrels: Path) -> list[float]:
-    with qrels.open() as file:
-        grades = pytrec_eval.parse_qrel(file)
-    with run.open() as file:
-        return of_dictionaries(grades, pytrec_eval.parse_run(file))
+    grades = parse_file(pytrec_eval.parse_qrel, qrels)
+    return of_dictionaries(grades, parse_file(pytrec_eval.parse_run, run))
 
 
 def of_dictionaries(grades: Any, run: Any) -> list[float]:
@@ -92,10 +96,6 @@ def of_files_by_ir_measures(run: Path, qrels: Path) -> list[float]:
 def of_rows(grades: Any, run: Any) -> list[float]:
     means = ir_measures.calc_aggregate(OF_IR_MEASURES, grades, run)
     return [float(means[one]) for one in OF_IR_MEASURES]
-
-
-def of_arrays(run: Columns, qrels: Columns, n_topics: int) -> list[float]:
-    return of_lists(judged_lists(*run, *qrels, n_topics=n_topics))
 
 
 def of_lists(lists: JudgedLists) -> list[float]:
@@ -120,20 +120,13 @@ def of_many(runs: Sequence[Path], qrels: Path) -> list[float]:
 
 
 def of_many_by_pytrec_eval(runs: Sequence[Path], qrels: Path) -> list[float]:
-    with qrels.open() as file:
-        measures = {"ndcg_cut.10", "map", "recip_rank"}
-        evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(file), measures)
+    grades = parse_file(pytrec_eval.parse_qrel, qrels)
+    evaluator = pytrec_eval.RelevanceEvaluator(grades, {"ndcg_cut.10", "map", "recip_rank"})
     means = []
     for path in runs:
-        with path.open() as file:
-            rows = evaluator.evaluate(pytrec_eval.parse_run(file)).values()
+        rows = evaluator.evaluate(parse_file(pytrec_eval.parse_run, path)).values()
         means += [float(np.mean([row[name] for row in rows])) for name in MANY_OF_PYTREC_EVAL]
     return means
-
-
-def parse_by_pytrec_eval(run: Path) -> None:
-    with run.open() as file:
-        pytrec_eval.parse_run(file)
 
 
 def least_seconds(
@@ -168,10 +161,8 @@ def main() -> None:
     run, qrels = drawn(options.topics, options.documents, 50, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder), run, qrels)
-        with files[1].open() as file:
-            grades = pytrec_eval.parse_qrel(file)
-        with files[0].open() as file:
-            ranked = pytrec_eval.parse_run(file)
+        ranked = parse_file(pytrec_eval.parse_run, files[0])
+        grades = parse_file(pytrec_eval.parse_qrel, files[1])
         rows = [list(ir_measures.read_trec_qrels(str(files[1])))]
         rows += [list(ir_measures.read_trec_run(str(files[0])))]
         tables: dict[str, dict[str, Callable[[], Any]]] = {
@@ -181,7 +172,7 @@ def main() -> None:
                 "ir_measures": lambda: of_files_by_ir_measures(*files),
             },
             "in memory": {
-                "Assay": lambda: of_arrays(run, qrels, options.topics),
+                "Assay": lambda: of_lists(judged_lists(*run, *qrels, n_topics=options.topics)),
                 "pytrec_eval": lambda: of_dictionaries(grades, ranked),
                 "ir_measures": lambda: of_rows(*rows),
             },
@@ -197,7 +188,7 @@ def main() -> None:
             write_ratios(title, least_seconds(timed, options.repetitions))
         parsed = {
             "Assay": lambda: read_run(files[0]),
-            "pytrec_eval": lambda: parse_by_pytrec_eval(files[0]),
+            "pytrec_eval": lambda: parse_file(pytrec_eval.parse_run, files[0]),
         }
         n_lines = options.topics * options.documents
         cpu = least_seconds(parsed, options.repetitions, process_time)

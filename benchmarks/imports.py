@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from benchmarks.commands import CHECKOUT, DATABASE, parse_options, say
@@ -111,7 +112,6 @@ UPLOAD_STEPS = ("store", "read", "map and preview", "import")
 
 
 def write_upload(path: Path, n_rows: int) -> int:
-    """Two systems' responses to each item, under names of columns that nothing guesses."""
     with path.open("w") as file:
         file.write("dialogue;bot;history;text\n")
         for row in range(n_rows):
@@ -128,29 +128,20 @@ def uploaded(path: Path) -> Iterator[tuple[str, float, float]]:
 
 
 def run_child(script: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        cwd=CHECKOUT,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-    )
-    return done.stdout
+    command, env = [sys.executable, "-c", script], os.environ | {"PYTHONPATH": str(CHECKOUT)}
+    return subprocess.check_output([*command, *arguments], text=True, cwd=CHECKOUT, env=env)
 
 
 def write_judgments(path: Path, n_items: int) -> int:
-    n_rows = 0
     with path.open("w") as file:
         file.write("item,candidate,question,annotator,value\n")
+        people, systems = range(N_ANNOTATORS), enumerate(SYSTEMS)
+        cells = list(product(people, systems, QUESTIONS))
         for item in range(n_items):
-            for person in range(N_ANNOTATORS):
-                for system, name in enumerate(SYSTEMS):
-                    for question in QUESTIONS:
-                        value = (item * 37 + system * 11 + person * 7 + len(question)) % 101
-                        file.write(f"item-{item:06},{name},{question},a{person},{value}\n")
-                        n_rows += 1
-    return n_rows
+            for person, (system, name), question in cells:
+                value = (item * 37 + system * 11 + person * 7 + len(question)) % 101
+                file.write(f"item-{item:06},{name},{question},a{person},{value}\n")
+    return n_items * len(cells)
 
 
 def write_labels(path: Path, n_rows: int) -> int:
@@ -165,7 +156,6 @@ def write_labels(path: Path, n_rows: int) -> int:
 
 
 def write_responses(path: Path, n_items: int, systems: Sequence[str] = ("alpha",)) -> int:
-    """Write a row per response; return the number of rows."""
     with path.open("w") as file:
         file.write("item,system,context,response\n")
         for item in range(n_items):
@@ -177,8 +167,7 @@ def write_responses(path: Path, n_items: int, systems: Sequence[str] = ("alpha",
 def imported(command: str, path: Path, slug: str) -> tuple[float, float, float]:
     """Seconds, seconds of CPU, and megabytes of an import, in a process of its own."""
     began = time.perf_counter()
-    output = run_child(CHILD, command, str(path), "--study", slug)
-    cpu, peak = output.split()[-2:]
+    cpu, peak = run_child(CHILD, command, str(path), "--study", slug).split()[-2:]
     return time.perf_counter() - began, float(cpu), float(peak)
 
 
@@ -218,11 +207,10 @@ def main() -> None:
             path = Path(folder) / f"{number}.csv"
             n_rows = write(path, n_items)
             seconds, cpu, peak = imported(command, path, f"study-{number}")
-            sys.stdout.write(
+            say(
                 f"{command}: {n_rows:,} rows of {n_items:,} items in {seconds:.1f} s"
-                f" ({cpu:.1f} s of CPU), peak memory {peak:.0f} MB\n"
+                f" ({cpu:.1f} s of CPU), peak memory {peak:.0f} MB"
             )
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":

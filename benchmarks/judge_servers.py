@@ -13,8 +13,7 @@ import sys
 import tempfile
 import venv
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.util import find_spec
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 import requests
 
-from benchmarks.commands import free_port, say
+from benchmarks.commands import free_port, say_head, say_row
 from metrics.scorers.judges.capabilities import Capabilities, probe
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
@@ -63,78 +62,49 @@ def probed_capabilities(python: str) -> dict[str, Capabilities]:
 
 def main() -> int:
     python = build_llama_python()
-    say("| server | n | samples differ | top_logprobs | echo with logprobs |")
-    say("|---|---|---|---|---|")
+    say_head("server", "n", "samples differ", "top_logprobs", "echo with logprobs")
     for server, seen in probed_capabilities(python).items():
         facts = (seen.several_replies, seen.samples_differ, seen.top_logprobs, seen.echoed_logprobs)
-        say(f"| {server} | {' | '.join(str(fact) for fact in facts)} |")
+        say_row(server, *facts)
     environment = os.environ | {"LLAMA_SERVER_PYTHON": python}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", TESTS], env=environment, check=False
-    ).returncode
+    return subprocess.call([sys.executable, "-m", "pytest", "-q", TESTS], env=environment)
 
 
 START_SECONDS = 120
-TRANSFORMERS_NEEDS = ("fastapi", "uvicorn", "openai")
-LLAMA_NEEDS = ("xllamacpp", "gguf")
 
 
-def missing(packages: Sequence[str]) -> list[str]:
-    return [package for package in packages if find_spec(package) is None]
+def transformers_server(model: Path, log: Path) -> AbstractContextManager[Client]:
+    serve = [sys.executable, "-c", "from transformers.cli.transformers import main; main()"]
+    command = [*serve, "serve", str(model), "--host", "127.0.0.1", "--port"]
+    return running(command, "health", log, str(model))
 
 
-def llama_python() -> str | None:
-    if named := os.environ.get("LLAMA_SERVER_PYTHON"):
-        return named
-    return sys.executable if find_spec("llama_cpp") else None
+def llama_server(model: Path, log: Path) -> AbstractContextManager[Client]:
+    command = [sys.executable, "-m", "benchmarks.judge_servers", str(model)]
+    return running(command, "health", log)
 
 
-@contextmanager
-def transformers_server(model: Path, log: Path) -> Iterator[Client]:
-    port = free_port()
-    command = [
-        sys.executable,
-        "-c",
-        "from transformers.cli.transformers import main; main()",
-        "serve",
-        str(model),
-        "--port",
-        str(port),
-    ]
-    with running([*command, "--host", "127.0.0.1"], f"http://127.0.0.1:{port}/health", log):
-        yield client(port, str(model))
+def llama_python_server(python: str, model: Path, log: Path) -> AbstractContextManager[Client]:
+    command = [python, "-m", "llama_cpp.server", "--model", str(model), "--logits_all", "true"]
+    command += ["--n_ctx", "1024", "--model_alias", "tiny", "--port"]
+    return running(command, "v1/models", log)
 
 
 @contextmanager
-def llama_server(model: Path, log: Path) -> Iterator[Client]:
-    port = free_port()
-    command = [sys.executable, "-m", "benchmarks.judge_servers", str(model), str(port)]
-    with running(command, f"http://127.0.0.1:{port}/health", log):
-        yield client(port, "tiny")
-
-
-@contextmanager
-def llama_python_server(python: str, model: Path, log: Path) -> Iterator[Client]:
-    port = free_port()
-    command = [python, "-m", "llama_cpp.server", "--model", str(model), "--port", str(port)]
-    command += ["--logits_all", "true", "--n_ctx", "1024", "--model_alias", "tiny"]
-    with running(command, f"http://127.0.0.1:{port}/v1/models", log):
-        yield client(port, "tiny")
-
-
-def client(port: int, model: str) -> Client:
-    return Client(Endpoint(base_url=f"http://127.0.0.1:{port}/v1", model=model))
-
-
-@contextmanager
-def running(command: Sequence[str], health: str, log: Path) -> Iterator[None]:
-    """Run a server until the block ends; its output goes to a log that a failure tells."""
+def running(
+    command: Sequence[str], health: str, log: Path, model: str = "tiny"
+) -> Iterator[Client]:
+    """Run a server, whose command ends with a free port, until the block ends."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
     with log.open("wb") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+        server = subprocess.Popen(
+            [*command, str(port)], stdout=output, stderr=output, env=environment
+        )
         try:
-            wait_for(server, health, log)
-            yield
+            wait_for(server, f"{url}/{health}", log)
+            yield Client(Endpoint(base_url=f"{url}/v1", model=model))
         finally:
             server.terminate()
             try:
@@ -147,11 +117,9 @@ def running(command: Sequence[str], health: str, log: Path) -> Iterator[None]:
 def wait_for(server: "subprocess.Popen[bytes]", health: str, log: Path) -> None:
     give_up = monotonic() + START_SECONDS
     while server.poll() is None and monotonic() < give_up:
-        try:
+        with suppress(requests.ConnectionError, requests.Timeout):
             if requests.get(health, timeout=5).ok:
                 return
-        except (requests.ConnectionError, requests.Timeout):
-            pass
         sleep(0.2)
     raise RuntimeError(f"the server did not start:\n{log.read_text(errors='replace')[-2000:]}")
 
@@ -180,23 +148,27 @@ def write_gguf(path: str) -> None:
     types = [gguf.TokenType.UNKNOWN, *[gguf.TokenType.CONTROL] * 2]
     types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(WIDTH)
-    writer.add_block_count(1)
-    writer.add_feed_forward_length(HIDDEN)
-    writer.add_head_count(HEADS)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_rope_dimension_count(WIDTH // HEADS)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    writer.add_token_list(tokens)
-    writer.add_token_types(types)
-    writer.add_token_merges(["t h"])
-    writer.add_unk_token_id(0)
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_chat_template(CHAT)
+    fields = {
+        "context_length": CONTEXT,
+        "embedding_length": WIDTH,
+        "block_count": 1,
+        "feed_forward_length": HIDDEN,
+        "head_count": HEADS,
+        "layer_norm_rms_eps": 1e-6,
+        "rope_dimension_count": WIDTH // HEADS,
+        "vocab_size": len(tokens),
+        "tokenizer_model": "gpt2",
+        "tokenizer_pre": "gpt-2",
+        "token_list": tokens,
+        "token_types": types,
+        "token_merges": ["t h"],
+        "unk_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "chat_template": CHAT,
+    }
+    for name, value in fields.items():
+        getattr(writer, f"add_{name}")(value)
     add_weights(writer, len(tokens))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -262,7 +234,6 @@ def save_model(folder: Path) -> Path:
 
 
 def serve_gguf(model: str, port: int) -> None:
-    """Serve a model with llama.cpp's own server until the process is ended."""
     from xllamacpp import CommonParams, Server
 
     params = CommonParams()

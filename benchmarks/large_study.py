@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,15 +35,10 @@ def write_judgments(path: Path, n_items: int) -> None:
     with path.open("w") as file:
         file.write("item,candidate,question,annotator,value\n")
         for item in range(n_items):
-            for n, system in enumerate(SYSTEMS):
-                for person in range(2):
-                    name = ANNOTATORS[(item + person) % len(ANNOTATORS)]
-                    value = (item * 37 + n * 23) % 81 + (item * 7 + person * 5 + n) % 19
-                    file.write(f"item-{item:06},{system},{QUESTION},{name},{value}\n")
-
-
-def start(folder: Path) -> int:
-    return 0
+            for (n, system), person in product(enumerate(SYSTEMS), range(2)):
+                name = ANNOTATORS[(item + person) % len(ANNOTATORS)]
+                value = (item * 37 + n * 23) % 81 + (item * 7 + person * 5 + n) % 19
+                file.write(f"item-{item:06},{system},{QUESTION},{name},{value}\n")
 
 
 def import_items(folder: Path) -> int:
@@ -75,26 +72,18 @@ def visit(folder: Path) -> int:
     return N_VISITS
 
 
-def export(name: str) -> Callable[[Path], int]:
-    def act(folder: Path) -> int:
-        """As a download from the page; the rate is of rows, where a line is one."""
-        study = ITEMS_STUDY if name == "items.csv" else STUDY
-        answer = _client().get(f"/studies/{study}/{name}")
-        assert answer.status_code == 200
-        content = bytearray()
-        n_lines = 0
-        for chunk in answer.streaming_content:
-            n_lines += chunk.count(b"\n")
-            if name.endswith("parquet"):
-                content += chunk
-        if not content:
-            return n_lines - 1
-        import pyarrow
-        import pyarrow.parquet
+def export(folder: Path, name: str) -> int:
+    """As a download from the page; the rate is of rows, where a line is one."""
+    study = ITEMS_STUDY if name == "items.csv" else STUDY
+    answer = _client().get(f"/studies/{study}/{name}")
+    assert answer.status_code == 200
+    if not name.endswith("parquet"):
+        return sum(chunk.count(b"\n") for chunk in answer.streaming_content) - 1
+    import pyarrow
+    import pyarrow.parquet
 
-        return pyarrow.parquet.read_metadata(pyarrow.BufferReader(bytes(content))).num_rows
-
-    return act
+    content = b"".join(answer.streaming_content)
+    return pyarrow.parquet.read_metadata(pyarrow.BufferReader(content)).num_rows
 
 
 def report(folder: Path) -> int:
@@ -105,12 +94,12 @@ def report(folder: Path) -> int:
 
 
 STEPS: dict[str, Callable[[Path], int]] = {
-    "start": start,
+    "start": lambda folder: 0,
     "import responses": import_items,
     "import judgments": import_judgments,
     "(scores, in bulk)": add_scores,
     "first page": visit,
-    **{f"export {name}": export(name) for name in EXPORTS},
+    **{f"export {name}": partial(export, name=name) for name in EXPORTS},
     "report": report,
 }
 

@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import monotonic, perf_counter
-from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -95,18 +94,14 @@ def call(endpoint_url: str, keys: Keys, operation: str, hit_id: str, seconds: fl
                     **HIT_TYPE, Question=QUESTION, UniqueRequestToken=str(uuid.uuid4())
                 )
             else:
-                token = _list_one_page(client, hit_id, token)
+                more = {} if token is None else {"NextToken": token}
+                page = client.list_assignments_for_hit(HITId=hit_id, MaxResults=PAGE_SIZE, **more)
+                token = page.get("NextToken")
         except (ClientError, BotoCoreError) as error:
             tally.failures.append(str(error))
         else:
             tally.timed(operation, start)
     return tally
-
-
-def _list_one_page(client: Any, hit_id: str, token: str | None) -> str | None:
-    more = {} if token is None else {"NextToken": token}
-    page = client.list_assignments_for_hit(HITId=hit_id, MaxResults=PAGE_SIZE, **more)
-    return page.get("NextToken")
 
 
 def _report(name: str, tally: Tally, seconds: float) -> None:

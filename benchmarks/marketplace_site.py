@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import psycopg
 import psycopg.sql
 from cryptography.fernet import Fernet
 
-from benchmarks.commands import CHECKOUT, free_port, parse_options
+from benchmarks.commands import CHECKOUT, free_port, is_listening, parse_options
 
 START_WITHIN_SECONDS = 120
 
@@ -48,22 +47,21 @@ class Site:
 def fresh_site(database_url: str | None, *, processes: int, threads: int) -> Iterator[Site]:
     """Servers on a new database: an SQLite file, or the PostgreSQL database of this URL,
     which must not exist yet. Django is set up in this process too, to put things in."""
-    with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
-        os.environ |= environment_of(url)
-        django.setup()
-        _migrate()
-        with servers(Path(folder), processes=processes, threads=threads) as site:
-            yield site
-        _disconnect()
+    with (
+        fresh_database(database_url) as folder,
+        servers(folder, processes=processes, threads=threads) as site,
+    ):
+        yield site
 
 
 @contextlib.contextmanager
-def fresh_database(database_url: str | None) -> Iterator[None]:
-    with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
+def fresh_database(database_url: str | None) -> Iterator[Path]:
+    """Yield a temporary folder; Django is set up on a new, migrated database."""
+    with tempfile.TemporaryDirectory() as folder, new_database(database_url, folder) as url:
         os.environ |= environment_of(url)
         django.setup()
         _migrate()
-        yield
+        yield Path(folder)
         _disconnect()
 
 
@@ -87,7 +85,7 @@ def environment_of(database_url: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _fresh_database(database_url: str | None, folder: str) -> Iterator[str]:
+def new_database(database_url: str | None, folder: str) -> Iterator[str]:
     if database_url is None:
         yield f"sqlite:///{folder}/benchmark.sqlite3"
         return
@@ -107,7 +105,6 @@ def create_database(server: str, name: str, *, template: str = "template1") -> I
 
 
 def execute_on(server: str, statement: LiteralString, *names: str) -> None:
-    """Execute a statement about databases of these names on a connection of its own."""
     words = [psycopg.sql.Identifier(each) for each in names]
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(psycopg.sql.SQL(statement).format(*words))
@@ -147,7 +144,7 @@ def servers(
 def _wait_for_answer(site: Site, server: subprocess.Popen[bytes]) -> None:
     patience = time.monotonic() + START_WITHIN_SECONDS
     while time.monotonic() < patience and server.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection((site.host, site.port), 1):
+        if is_listening(site.port):
             return
         time.sleep(0.1)
     raise RuntimeError(f"The servers did not start:\n{site.errors.read_text()}")
@@ -242,16 +239,9 @@ class Marketplace:
         )
 
     def run(self, *words: str) -> str:
-        """What a program prints that runs beside the marketplace, on its database."""
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=CHECKOUT,
-            env=os.environ | self.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        return done.stdout
+        """Run a Python program on the marketplace's database; return what it prints."""
+        command, env = [sys.executable, *words], os.environ | self.environment
+        return subprocess.check_output(command, cwd=CHECKOUT, env=env, text=True)
 
 
 @contextlib.contextmanager
@@ -261,24 +251,19 @@ def requester_and_marketplace(
     """Both sites on fresh databases; Django is set up in this process for the requester's, whose
     own connection has the money."""
     name = f"assay_benchmark_{secrets.token_hex(4)}"
-    own, other = f"{server}/{name}", f"{server}/{name}_marketplace"
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stack.enter_context(create_database(f"{server}/postgres", name))
-        os.environ |= environment_of(own)
-        django.setup()
-        _migrate()
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(fresh_database(f"{server}/{name}"))
         _disconnect()
         stack.enter_context(
             create_database(f"{server}/postgres", f"{name}_marketplace", template=name)
         )
-        env = environment_of(other)
+        env = environment_of(f"{server}/{name}_marketplace")
         site = stack.enter_context(
-            servers(Path(folder), processes=processes, threads=threads, environment=env)
+            servers(folder, processes=processes, threads=threads, environment=env)
         )
         marketplace = Marketplace(site, env, name)
         _connect(marketplace, deposit_usd)
         yield marketplace
-        _disconnect()
 
 
 def cpu_seconds(words: str) -> float:
@@ -296,16 +281,14 @@ def cpu_seconds(words: str) -> float:
 def _connect(marketplace: Marketplace, deposit_usd: int) -> None:
     from django.conf import settings
 
-    printed = marketplace.run(
-        "manage.py", "create_requester", "Benchmark lab", f"--deposit={deposit_usd}", "--json"
-    )
-    key: dict[str, Any] = json.loads(printed)
+    command = ("manage.py", "create_requester", "Benchmark lab", f"--deposit={deposit_usd}")
+    key = json.loads(marketplace.run(*command, "--json"))
     settings.MARKETPLACE_ENDPOINT_URL = marketplace.site.requester_url
     settings.MARKETPLACE_ACCESS_KEY_ID = key["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = key["secret_access_key"]
 
 
-def answer_hits(share: float) -> int:
+def answer_hits(share: float) -> None:
     from accounts.models import User
     from marketplace.hits.assignments import accept_hit, submit_assignment
     from marketplace.models import Hit
@@ -314,12 +297,10 @@ def answer_hits(share: float) -> int:
     user, is_new = User.objects.get_or_create(username="rater")
     worker = open_worker_account(user=user) if is_new else user.worker_account
     hits = Hit.objects.filter(status=Hit.Status.ASSIGNABLE).order_by("pk")
-    chosen = list(hits[: round(share * hits.count())])
-    for hit in chosen:
+    for hit in hits[: round(share * hits.count())]:
         assignment = accept_hit(worker=worker, hit=hit)
         fields = [("answer", [json.dumps(_answer(hit.question))])]
         submit_assignment(public_id=assignment.public_id, fields=fields)
-    return len(chosen)
 
 
 def _answer(question: str) -> dict[str, Any]:
@@ -327,8 +308,7 @@ def _answer(question: str) -> dict[str, Any]:
     from hits.crowd.replay import Page
     from marketplace.documents.questions import parse_question
 
-    page = parse_question(question, allow_http=True).content
-    task = json.loads(Page(page).task or "{}")
+    task = json.loads(Page(parse_question(question, allow_http=True).content).task or "{}")
     judgments = [
         {"candidate": key, "question": each["name"], "value": each["min"], "seconds": 2.5}
         for key in task["candidates"]

@@ -104,7 +104,6 @@ class Browser:
         return Answer(int(first.split()[1]), headers.get("location", ""), body.decode())
 
     def _connection(self) -> socket.socket:
-        """The open connection; a new one where the server has hung up meanwhile."""
         if self._socket is not None and select.select([self._socket], [], [], 0)[0]:
             self.close()
         if self._socket is None:
@@ -136,25 +135,10 @@ class Tally:
     def timed(self, step: str, start: float) -> None:
         self.seconds.setdefault(step, []).append(perf_counter() - start)
 
-    def add(self, other: "Tally") -> None:
-        for step, seconds in other.seconds.items():
-            self.seconds.setdefault(step, []).extend(seconds)
-        self.failures += other.failures
-        self.cycles += other.cycles
-        self.lasted = max(self.lasted, other.lasted)
 
-
-def do_one_hit(browser: Browser, group_path: str, tally: Tally, *, thinking_seconds: float) -> bool:
+def do_one_hit(browser: Browser, group_path: str, tally: Tally, thinking_seconds: float) -> bool:
     """Accept the group's next HIT, read its page and its frame, and submit. False where
     nothing is left or something went wrong, which the tally then says."""
-    try:
-        return _do_one_hit(browser, group_path, tally, thinking_seconds)
-    except OSError as error:
-        tally.failures.append(f"connection: {error}")
-        return False
-
-
-def _do_one_hit(browser: Browser, group_path: str, tally: Tally, thinking_seconds: float) -> bool:
     start = perf_counter()
     accepted = browser.post(f"{group_path}accept/", {})
     tally.timed("accept", start)
@@ -191,8 +175,6 @@ def _failed(tally: Tally, step: str, answer: Answer) -> bool:
 def work_at_once(
     site: Site, sessions: Sequence[str], act: Callable[[Browser, Tally], None]
 ) -> Tally:
-    """Let each worker act in a thread and browser of its own; return their tallies together."""
-
     def run(session: str) -> Tally:
         browser, tally = Browser(site.host, site.port, session), Tally()
         act(browser, tally)
@@ -209,12 +191,15 @@ def work_at_once(
 def sum_tallies(tallies: Iterable[Tally]) -> Tally:
     total = Tally()
     for tally in tallies:
-        total.add(tally)
+        for step, seconds in tally.seconds.items():
+            total.seconds.setdefault(step, []).extend(seconds)
+        total.failures += tally.failures
+        total.cycles += tally.cycles
+        total.lasted = max(total.lasted, tally.lasted)
     return total
 
 
 def print_tally(title: str, tally: Tally, faults: Sequence[str] = ()) -> None:
-    """A title, a line for each step in milliseconds, and the first failures."""
     say(f"\n{title}, {len(tally.failures)} failures")
     heads = "".join(f"{f'p{percent}':>9}" for percent in PERCENTILES)
     say(f"{'step (ms)':<24}{heads}{'max':>9}")
@@ -272,15 +257,17 @@ def _measure(
 def work(
     site: Site, group: str, sessions: list[str], seconds: float, thinking_seconds: float
 ) -> Tally:
-    """Let these workers work until the time is over or nothing is left."""
     until = monotonic() + seconds
 
     def act(browser: Browser, tally: Tally) -> None:
         # So that the workers do not start in step.
         sleep(random.Random(browser.session_key).uniform(0, 3 * thinking_seconds))
-        while monotonic() < until and not tally.failures:
-            if not do_one_hit(browser, group, tally, thinking_seconds=thinking_seconds):
-                break
+        try:
+            while monotonic() < until and not tally.failures:
+                if not do_one_hit(browser, group, tally, thinking_seconds):
+                    break
+        except OSError as error:
+            tally.failures.append(f"connection: {error}")
 
     return work_at_once(site, sessions, act)
 
@@ -305,8 +292,7 @@ def _ask_for_all(site: Site, sessions: list[str], n_places: int) -> int:
                 tally.failures.append(f"{answer.status} {answer.text[:300]}")
 
     tally = work_at_once(site, sessions, act)
-    too_many, accepted = _too_many()
-    faults = site.faults()
+    (too_many, accepted), faults = _too_many(), site.faults()
     print_tally(
         f"{len(sessions)} workers ask for {len(paths)} HITs: {tally.n_steps:,} requests and "
         f"{accepted:,} accepted in {tally.lasted:.0f} s, "

@@ -270,23 +270,16 @@ def apply(mutant: Mutant, folder: Path) -> str:
 
 def _is_caught(mutant: Mutant, copy: Path) -> bool:
     text = apply(mutant, copy)
-    try:
-        return _run_tests(mutant, copy) == FAILED
-    finally:
-        (copy / mutant.file).write_text(text, "utf-8")
-
-
-def _run_tests(mutant: Mutant, copy: Path) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-migrations", mutant.tests]
     command += ["-k", mutant.keyword] if mutant.keyword else []
     ended = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    (copy / mutant.file).write_text(text, "utf-8")
     if ended.returncode > FAILED:
         raise RuntimeError(f"{mutant.name}: pytest ended with\n{ended.stdout}{ended.stderr}")
-    return ended.returncode
+    return ended.returncode == FAILED
 
 
 def _copy_checkout(target: Path) -> Path:
-    """The files that git knows, as they stand here."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True
     )

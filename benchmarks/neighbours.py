@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from time import perf_counter, process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.commands import parse_options, say
+from benchmarks.commands import in_background, parse_options, say
 from retrieval.pools.sources import Similarity, nearest
 from retrieval.pools.vectors import BLOCK_ROWS, Vectors
 from stats.arguments import Integers
@@ -38,8 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npy"
         write_normal(path, options.documents, options.dimensions)
-        array = np.load(path, mmap_mode="r")
-        run(array, options.targets, options.k, options.similarity)
+        run(np.load(path, mmap_mode="r"), options.targets, options.k, options.similarity)
 
 
 def write_normal(path: Path, n: int, dimensions: int) -> None:
@@ -104,9 +103,9 @@ def by_numpy(
 @contextmanager
 def peak_memory() -> Iterator[list[int]]:
     """The most bytes that the process has of its own, and in all, looked at every 10 ms."""
-    peak, is_over = [0, 0], Event()
+    peak = [0, 0]
 
-    def watch() -> None:
+    def watch(is_over: Event) -> None:
         while not is_over.wait(0.01):
             status = Path("/proc/self/status").read_text().splitlines()
             sizes = {line.split(":")[0]: line.split() for line in status if line.startswith("Rss")}
@@ -114,13 +113,8 @@ def peak_memory() -> Iterator[list[int]]:
             resident = sum(int(size[1]) for size in sizes.values()) * 1024
             peak[:] = max(peak[0], anonymous), max(peak[1], resident)
 
-    watcher = Thread(target=watch)
-    watcher.start()
-    try:
+    with in_background(watch):
         yield peak
-    finally:
-        is_over.set()
-        watcher.join()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@ and errs now and then. Its answers come through the platform's own loop, as anyb
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -46,16 +45,6 @@ class OracleAnswers(SimulatedAnswers):
         return 0.9 if ticks else 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Collected:
-    qrels: Path
-    n_targets: int
-    n_answers: int
-    n_judgments: int
-    n_accepted: int
-    n_as_the_oracle: int
-
-
 def collect_alternatives(
     catalogue: Catalogue,
     targets: Sequence[int],
@@ -68,14 +57,15 @@ def collect_alternatives(
     assignments: int = 3,
     errs: float = 0.05,
     seed: int = 0,
-) -> Collected:
+) -> tuple[Path, dict[str, int]]:
     """Pool, publish, have answered, collect and export, by the commands that a researcher has.
 
     `logs` are of dialogues about the same targets: the lists that each recommender ended with are
     the runs of the pool.
     """
     _write_catalogue(catalogue, folder)
-    _write_vectors(catalogue, folder)
+    np.save(folder / "vectors.npy", catalogue.embeddings.astype(np.float32))
+    (folder / "vectors.ids").write_text("".join(f"{name}\n" for name in catalogue.ids))
     (folder / "targets.txt").write_text("".join(f"{catalogue.ids[one]}\n" for one in targets))
     quotas = [("neighbours", neighbours), *((name, retrieved) for name, _ in logs)]
     for name, log in logs:
@@ -114,14 +104,13 @@ def collect_alternatives(
     call_command("export_qrels", slug, output=qrels, rule="majority", stdout=StringIO())
     rows = [line.split() for line in qrels.read_text().splitlines()]
     accepted = {(topic, key): int(grade) > 0 for topic, _, key, grade in rows}
-    return Collected(
-        qrels=qrels,
-        n_targets=len({topic for topic, _ in accepted}),
-        n_answers=replayed.n_submitted,
-        n_judgments=len(accepted),
-        n_accepted=sum(accepted.values()),
-        n_as_the_oracle=sum(oracle.accepts[pair] == value for pair, value in accepted.items()),
-    )
+    return qrels, {
+        "n_targets": len({topic for topic, _ in accepted}),
+        "n_answers": replayed.n_submitted,
+        "n_judgments": len(accepted),
+        "n_accepted": sum(accepted.values()),
+        "n_as_the_oracle": sum(oracle.accepts[pair] == value for pair, value in accepted.items()),
+    }
 
 
 def _write_catalogue(catalogue: Catalogue, folder: Path) -> None:
@@ -136,17 +125,10 @@ def _write_catalogue(catalogue: Catalogue, folder: Path) -> None:
             writer.writerow((name, title(described), f"pictures/{name}.svg"))
 
 
-def _write_vectors(catalogue: Catalogue, folder: Path) -> None:
-    np.save(folder / "vectors.npy", catalogue.embeddings.astype(np.float32))
-    (folder / "vectors.ids").write_text("".join(f"{name}\n" for name in catalogue.ids))
-
-
 def _run_text(name: str, log: DialogueLog) -> str:
     ids, lists = log.catalogue.ids, log.rankings(log.n_turns)[0, 0]
-    lines = []
-    for target, listed in zip(log.targets.target.tolist(), lists.tolist(), strict=True):
-        lines += [
-            f"{ids[target]} Q0 {ids[item]} {rank} {-rank} {name}\n"
-            for rank, item in enumerate(listed, 1)
-        ]
-    return "".join(lines)
+    return "".join(
+        f"{ids[target]} Q0 {ids[item]} {rank} {-rank} {name}\n"
+        for target, listed in zip(log.targets.target.tolist(), lists.tolist(), strict=True)
+        for rank, item in enumerate(listed, 1)
+    )

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -61,22 +61,8 @@ NOT_VISITED = {
     *("upload-picture", "how-many", "how-many-curve", "how-many-pilot"),
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
+TEAM_PAGES = ("team", "connections", "audit-log", "audit-log-file")
 STREAMED = {"download", "label-set", "audit-log-file"}
-
-
-@dataclass
-class Statements:
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        # A server keeps its cache in Redis.
-        if '"cache"' not in sql:
-            self.counts[sql, repr(params)] += 1
-        return execute(sql, params, many, context)
-
-    @property
-    def most_often(self) -> int:
-        return max(self.counts.values(), default=0)
 
 
 @dataclass(frozen=True)
@@ -135,24 +121,19 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     visits = {page: (page, dict(slug)) for page in pages}
     visits |= {name: (name, {}) for name in ("studies", "teams", "api-root", "api-study-list")}
     team = {"slug": study.team.slug}
-    visits |= {name: (name, team) for name in ("team", "connections", "audit-log")}
-    visits["audit-log-file"] = ("audit-log-file", team)
+    visits |= {name: (name, team) for name in TEAM_PAGES}
     visits["batch"] = ("batch", slug | {"batch_id": study.batches.get().pk})
     visits["item"] = ("item", slug | {"item_id": item.pk})
     visits["try-item"] = ("try-item", slug | {"item_id": item.pk})
     visits["trial-page"] = ("trial-page", {"token": signing.dumps(item.pk, salt=SALT)})
-    for chart in ("forest", "matrix", "volume", "speed"):
-        visits[f"agreement-picture {chart}"] = (
-            "agreement-picture",
-            slug | {"chart": chart, "form": "json"},
-        )
+    charts = [("agreement-picture", one) for one in ("forest", "matrix", "volume", "speed")]
+    charts += [
+        ("validation-picture", one) for one in ("forest", "significance", "ranks", "scatter")
+    ]
+    for name, chart in charts:
+        visits[f"{name} {chart}"] = (name, slug | {"chart": chart, "form": "json"})
     for table in ("comparisons", "worst", "ceilings"):
         visits[f"validation-table {table}"] = ("validation-table", slug | {"name": table})
-    for chart in ("forest", "significance", "ranks", "scatter"):
-        visits[f"validation-picture {chart}"] = (
-            "validation-picture",
-            slug | {"chart": chart, "form": "json"},
-        )
     for form in ("csv", "json"):
         visits[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
     tables = ("judgments", "submissions", "items", "scores")
@@ -188,29 +169,33 @@ QUERIES = {
 def visit(client: Any, name: str, url: str, query: dict[str, str], repeat: int) -> Visit:
     from django.db import connection
 
+    counts: Counter[tuple[str, str]] = Counter()
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        # A server keeps its cache in Redis.
+        if '"cache"' not in sql:
+            counts[sql, repr(params)] += 1
+        return execute(sql, params, many, context)
+
     runs = []
     for _ in range(repeat):
-        statements, before = Statements(), peak_mb()
-        with connection.execute_wrapper(statements):
+        counts.clear()
+        before = peak_mb()
+        with connection.execute_wrapper(count):
             began, cpu = time.perf_counter(), time.process_time()
             answer = client.get(url, query)
             size, ms = 0, 0.0
-            if answer.streaming:
-                for part in answer:
-                    ms = ms or (time.perf_counter() - began) * 1000
-                    size += len(part)
-                total = time.perf_counter() - began
-            else:
-                total = time.perf_counter() - began
-                ms, size = total * 1000, len(answer.content)
+            for part in answer:
+                ms = ms or (time.perf_counter() - began) * 1000
+                size += len(part)
+            total = time.perf_counter() - began
             cpu_ms = (time.process_time() - cpu) * 1000
             answer.close()
         if answer.status_code not in (200, 202, 404):
             raise SystemExit(f"{url} answered {answer.status_code}")
         label = name if answer.status_code == 200 else f"{name} ({answer.status_code})"
-        n = sum(statements.counts.values())
-        growth = peak_mb() - before
-        runs.append(Visit(label, ms, cpu_ms, total, n, statements.most_often, size / 1024, growth))
+        n, most, growth = counts.total(), max(counts.values(), default=0), peak_mb() - before
+        runs.append(Visit(label, ms, cpu_ms, total, n, most, size / 1024, growth))
     middle = median(run.ms for run in runs)
     return min(runs, key=lambda run: abs(run.ms - middle))
 

@@ -13,6 +13,7 @@ geval_gpt35_n20.jsonl.
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -48,13 +49,6 @@ class Responses:
     def theory(self) -> float:
         """The width of an interval over that of people alone, by the judge's correlation."""
         return float(np.sqrt(1 - self.rho**2 * (1 - KEPT)))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    covered: float
-    people_covered: float
-    width_ratio: float
 
 
 def responses(folder: Path, aspect: str) -> Responses:
@@ -98,21 +92,17 @@ def drawn(
     )
 
 
-def outcome(pool: Responses, n_draws: int, *, clustered: bool, seed: int = 0) -> Outcome:
+def outcome(pool: Responses, n_draws: int, *, clustered: bool, seed: int = 0) -> Floats:
+    """Shares of intervals that hold the mean, also of people alone, and the ratio of widths."""
     rng = np.random.default_rng(seed)
-    covered, people_covered, widths, people_widths = [], [], [], []
+    covered, widths = [], []
     for _ in range(n_draws):
         estimate, truth = drawn(pool, rng, clustered=clustered)
-        people = estimate.people_only
-        covered.append(estimate.ci_low <= truth <= estimate.ci_high)
-        people_covered.append(people.ci_low <= truth <= people.ci_high)
-        widths.append(estimate.ci_high - estimate.ci_low)
-        people_widths.append(people.ci_high - people.ci_low)
-    return Outcome(
-        float(np.mean(covered)),
-        float(np.mean(people_covered)),
-        float(np.mean(widths) / np.mean(people_widths)),
-    )
+        both = (estimate, estimate.people_only)
+        covered.append([one.ci_low <= truth <= one.ci_high for one in both])
+        widths.append([one.ci_high - one.ci_low for one in both])
+    width, people_width = np.mean(widths, axis=0)
+    return np.append(np.mean(covered, axis=0), width / people_width)
 
 
 def active_error(pool: Responses, n_draws: int, *, seed: int = 0) -> float:
@@ -152,15 +142,13 @@ def main() -> None:
         *("aspect", "judge's r", "drawn", "holds the mean", "people alone hold it"),
         *("width, of people's", "theory"),
     )
-    for aspect, pool in pools.items():
-        for clustered in (False, True):
-            found = outcome(pool, options.draws, clustered=clustered)
-            shares = (found.covered, found.people_covered, found.width_ratio)
-            say_row(
-                *(aspect, f"{pool.rho:.2f}", "dialogues" if clustered else "responses"),
-                *(f"{share:.3f}" for share in shares),
-                "" if clustered else f"{pool.theory():.3f}",
-            )
+    for (aspect, pool), clustered in product(pools.items(), (False, True)):
+        shares = outcome(pool, options.draws, clustered=clustered)
+        say_row(
+            *(aspect, f"{pool.rho:.2f}", "dialogues" if clustered else "responses"),
+            *(f"{share:.3f}" for share in shares),
+            "" if clustered else f"{pool.theory():.3f}",
+        )
     say()
     say_head("aspect", "error by active choice, of even chances")
     for aspect, pool in pools.items():

@@ -1,7 +1,7 @@
 """How long publishing and collecting take, and what they ask of the marketplace.
 
     python -m benchmarks.publishing
-    python -m benchmarks.publishing --hits 1000 --json
+    python -m benchmarks.publishing --hits 1000
 
 A requester's site publishes a study at a marketplace that runs in processes and on a PostgreSQL
 database of its own (both databases are made and dropped), then collects: with all HITs open and
@@ -9,19 +9,16 @@ nothing new, with a share of them answered, once all are answered, approved and 
 """
 
 import argparse
-import cProfile
-import json
 import os
-import pstats
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.commands import POSTGRES, SERVER, parse_options, source
+from benchmarks.commands import POSTGRES, SERVER, parse_options, say, say_head, say_row, source
 from benchmarks.marketplace_site import (
     Marketplace,
     describe_machine,
@@ -55,8 +52,6 @@ def main() -> None:
         **POSTGRES,
         **SERVER,
         publish_only=(False, "and no more"),
-        profile=(str, "a step: print where its time goes"),
-        json=(False, "print JSON"),
     )
     said = [describe_machine(), f"{options.hits:,} HITs, commit {source()}"]
     sys.stderr.write("\n".join(said) + "\n")
@@ -69,11 +64,8 @@ def main() -> None:
         steps = _steps(options, marketplace)
         if faults := marketplace.site.faults():
             sys.exit("\n".join(faults[-5:]))
-    if options.json:
-        record = {"machine": said[0], "commit": source(), "n_hits": options.hits}
-        sys.stdout.write(json.dumps(record | {"steps": [asdict(step) for step in steps]}) + "\n")
-        return
-    sys.stdout.write("\n".join([*said, "", *_table(steps)]) + "\n")
+    say("\n".join([*said, ""]))
+    _print_table(steps)
 
 
 def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
@@ -82,22 +74,21 @@ def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
 
     batch = _planned(options.hits)
     collect = _job("collect_study", batch)
-    steps = [_timed(options, marketplace, "publish", _job("publish_batch", batch))]
+    steps = [_timed(marketplace, "publish", _job("publish_batch", batch))]
     n_there = Hit.objects.published().values("hit_id").distinct().count()
     if n_there != options.hits:
         sys.exit(f"{n_there} HITs are published, not {options.hits}.")
     if options.publish_only:
         return steps
-    steps.append(_timed(options, marketplace, "collect: all open, nothing new", collect))
+    steps.append(_timed(marketplace, "collect: all open, nothing new", collect))
     _answer(marketplace, SHARE_NEW)
-    steps.append(_timed(options, marketplace, f"collect: {SHARE_NEW:.0%} answered", collect))
+    steps.append(_timed(marketplace, f"collect: {SHARE_NEW:.0%} answered", collect))
     _answer(marketplace, 1.0)
-    steps.append(_timed(options, marketplace, "collect: all answered", collect))
+    steps.append(_timed(marketplace, "collect: all answered", collect))
     decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
-    steps.append(_timed(options, marketplace, "approve", _job("send_review", batch)))
-    steps.append(_timed(options, marketplace, "collect: all done", collect))
-    steps.append(_timed(options, marketplace, "collect: again", collect))
-    return steps
+    steps.append(_timed(marketplace, "approve", _job("send_review", batch)))
+    again = [_timed(marketplace, f"collect: {name}", collect) for name in ("all done", "again")]
+    return steps + again
 
 
 def _planned(n_hits: int) -> Any:
@@ -117,7 +108,6 @@ def _planned(n_hits: int) -> Any:
 
 
 def _job(kind: str, batch: Any) -> Callable[[], str]:
-    """The job that a person's press, or time, requests; done here, as a worker does it."""
     from annotation.study_jobs import COLLECT_NEW, PUBLISH, REVIEW, request_study_job
     from work.execution import run_job
     from work.models import Job
@@ -144,21 +134,13 @@ def _answer(marketplace: Marketplace, share: float) -> None:
     marketplace.run("-m", "benchmarks.marketplace_site", "--share", str(share))
 
 
-def _timed(
-    options: argparse.Namespace, marketplace: Marketplace, name: str, act: Callable[[], str]
-) -> Step:
+def _timed(marketplace: Marketplace, name: str, act: Callable[[], str]) -> Step:
     calls = _counted_calls()
-    profile = cProfile.Profile()
-    if name == options.profile:
-        profile.enable()
     started, cpu_started = perf_counter(), marketplace.cpu_seconds()
     own_started = process_time()
     outcome = act()
     seconds, own_seconds = perf_counter() - started, process_time() - own_started
     cpu = [now - before for now, before in zip(marketplace.cpu_seconds(), cpu_started, strict=True)]
-    if name == options.profile:
-        profile.disable()
-        pstats.Stats(profile, stream=sys.stderr).sort_stats("cumulative").print_stats(70)
     rounded = [round(each, 2) for each in (seconds, own_seconds, *cpu)]
     step = Step(name, *rounded, dict(calls), outcome, round(os.getloadavg()[0], 1))
     sys.stderr.write(f"{step}\n")
@@ -185,20 +167,19 @@ def _counted_calls() -> Counter[str]:
     return calls
 
 
-def _table(steps: list[Step]) -> list[str]:
-    lines = [
-        "| step | seconds | load | CPU seconds: requester's site + marketplace + PostgreSQL "
-        "| requests | by operation |",
-        "|---|---|---|---|---|---|",
-    ]
+def _print_table(steps: list[Step]) -> None:
+    say_head(
+        *("step", "seconds", "load", "CPU seconds: requester's site + marketplace + PostgreSQL"),
+        *("requests", "by operation"),
+    )
     for step in steps:
         named = ", ".join(f"{n:,} {name}" for name, n in sorted(step.calls.items()))
         cpu = (step.requester_cpu_seconds, step.marketplace_cpu_seconds, step.database_cpu_seconds)
-        cells = [step.name, f"{step.seconds:.1f}", f"{step.load:.1f}"]
-        cells += [" + ".join(f"{each:.1f}" for each in cpu) + f" = {step.cpu_seconds:.1f}"]
-        cells += [f"{sum(step.calls.values()):,}", named]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        say_row(
+            *(step.name, f"{step.seconds:.1f}", f"{step.load:.1f}"),
+            " + ".join(f"{each:.1f}" for each in cpu) + f" = {step.cpu_seconds:.1f}",
+            *(f"{sum(step.calls.values()):,}", named),
+        )
 
 
 if __name__ == "__main__":

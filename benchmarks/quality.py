@@ -75,7 +75,6 @@ def simulated_tables(counts: dict[str, Counter[str]]) -> Iterator[str]:
 
 
 def recorded_rows(folder: Path) -> Iterator[str]:
-    """How many annotators of recorded crowds are flagged who do well by the gold."""
     yield (
         "\n| crowd | annotators | careful by gold | careful flagged | others flagged | by flag |\n"
         "|---|---|---|---|---|---|\n"
@@ -130,7 +129,6 @@ def _recorded_row(name: str, labels: pd.DataFrame, gold: pd.Series) -> str:
 
 
 def _careful(rest: pd.DataFrame, is_rating: bool) -> pd.Series:
-    """Who of those with enough labels does well by the gold of what is no check."""
     groups = rest.groupby("annotator")
     enough = groups.size() >= LEAST_LABELS
     if is_rating:
@@ -302,7 +300,6 @@ def _checks(rng: np.random.Generator, design: Design, faulty: np.ndarray) -> pd.
 
 
 def flag_counts(design: Design, n_seeds: int, first: int = 0) -> dict[str, Counter[str]]:
-    """For honest and faulty annotators, how many have each flag, and how many there are."""
     counts: dict[str, Counter[str]] = {HONEST: Counter(), design.fault: Counter()}
     for seed in range(first, first + n_seeds):
         evidence, faulty = small_study(seed, design)

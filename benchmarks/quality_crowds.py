@@ -3,9 +3,8 @@
 What careful ones are like is stated in docs/quality.md; it was not fitted to the flags.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -116,7 +115,7 @@ class _People:
     pace: np.ndarray
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, noise: float) -> _People:
+    def drawn(cls, rng: np.random.Generator, noise: float) -> Self:
         n = len(NAMES)
         pace = rng.uniform(0.6, 1.4, n)
         # Slow enough to be at work after an hour.
@@ -222,7 +221,6 @@ def _named(who: np.ndarray) -> np.ndarray:
 
 
 def _reasons(rng: np.random.Generator) -> pd.DataFrame:
-    """Twelve reasons of each: people's, one that is pasted, a machine's."""
     rows = []
     for name in NAMES:
         pasted = _human(rng)

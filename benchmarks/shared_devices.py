@@ -109,16 +109,12 @@ def table(n_seeds: int, first: int = 0) -> Iterator[str]:
         yield f"| {crowd.name} | {by_device:.4f} | {by_network:.4f} |\n"
 
 
-def collisions(n_devices: int) -> float:
-    """The chance that any two of so many devices get one hash (SHA-256, an even birthday bound)."""
-    return n_devices * (n_devices - 1) / 2 / 2.0**256
-
-
 def main() -> None:
     options = parse_options(__doc__, seeds=(1000, "studies"), first=(0, "the first seed"))
     sys.stdout.write(f"source {source()}, {options.seeds:,} seeds from {options.first}\n\n")
     sys.stdout.writelines(table(options.seeds, options.first))
-    chance = collisions(10**6)
+    # An even birthday bound, for SHA-256.
+    chance = 10**6 * (10**6 - 1) / 2 / 2.0**256
     sys.stdout.write(f"\nTwo of a million devices with one hash: {chance:.1e}.\n")
 
 

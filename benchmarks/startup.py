@@ -5,7 +5,6 @@ request for the sign-in page, and of collecting all tests. ``--site PID`` prints
 the processes that ``serve`` with that PID keeps running.
 """
 
-import argparse
 import os
 import re
 import resource
@@ -14,7 +13,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.commands import CHECKOUT, parse_options, say
+
 RUNS = 3
 SETUP = "import django; django.setup()"
 SIGN_IN = f"""{SETUP}
@@ -26,30 +26,21 @@ print(*(name for name, app in get_commands().items() if not app.startswith("djan
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--site", type=int, metavar="PID")
-    pid = parser.parse_args().site
+    pid = parse_options(__doc__, site=(int, "PID of `serve`: print its memory")).site
     if pid:
-        _show(f"memory of the site: {site_megabytes(pid):.0f} MB (PSS)")
+        say(f"memory of the site: {site_megabytes(pid):.0f} MB (PSS)")
         return
     with TemporaryDirectory() as folder:
         os.environ["DATABASE_URL"] = f"sqlite:///{folder}/site.sqlite3"
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
-        _show(f"django.setup(): {cpu_seconds('-c', SETUP):.2f} s")
-        _show(f"first request for the sign-in page: {cpu_seconds('-c', SIGN_IN):.2f} s")
-        listed = subprocess.run([sys.executable, "-c", COMMANDS], capture_output=True, check=True)
-        helps = {
-            name: cpu_seconds("manage.py", name, "--help")
-            for name in listed.stdout.decode().split()
-        }
+        say(f"django.setup(): {cpu_seconds('-c', SETUP):.2f} s")
+        say(f"first request for the sign-in page: {cpu_seconds('-c', SIGN_IN):.2f} s")
+        listed = subprocess.check_output([sys.executable, "-c", COMMANDS], text=True)
+        helps = {name: cpu_seconds("manage.py", name, "--help") for name in listed.split()}
         slowest = max(helps, key=lambda name: helps[name])
-        _show(f"--help of {len(helps)} commands: {helps[slowest]:.2f} s at most ({slowest})")
+        say(f"--help of {len(helps)} commands: {helps[slowest]:.2f} s at most ({slowest})")
         collecting = cpu_seconds("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
-        _show(f"collecting all tests: {collecting:.1f} s")
-
-
-def _show(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+        say(f"collecting all tests: {collecting:.1f} s")
 
 
 def cpu_seconds(*arguments: str) -> float:
@@ -58,7 +49,9 @@ def cpu_seconds(*arguments: str) -> float:
 
 def _cpu_seconds(arguments: tuple[str, ...]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [sys.executable, *arguments], cwd=CHECKOUT, stdout=subprocess.DEVNULL, check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

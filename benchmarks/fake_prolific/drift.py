@@ -76,17 +76,10 @@ def drift(theirs: Schema) -> list[Drift]:
         item = _resolved(by_path.get(_plain(operation.path), {}), theirs)
         there = item.get(operation.method.lower())
         if there is None:
-            found.append(
-                Drift(
-                    operation.name,
-                    "operation",
-                    "",
-                    "missing_operation",
-                    f"{operation.method} {operation.path} is not in the document.",
-                )
-            )
-            continue
-        found += _of_operation(operation, there, theirs)
+            text = f"{operation.method} {operation.path} is not in the document."
+            found.append(Drift(operation.name, "operation", "", "missing_operation", text))
+        else:
+            found += _of_operation(operation, there, theirs)
     return found
 
 
@@ -156,12 +149,9 @@ class _Comparison:
         for name in sorted(set.intersection(*having) - set(here.get("required", ()))):
             inner = f"{field}.{name}".lstrip(".")
             is_known = name in here.get("properties", {})
-            if is_known:
-                text = "required there, and may be left out here."
-                yield self._drift(inner, "required_field", text)
-            else:
-                text = "required there, and never sent here."
-                yield self._drift(inner, "missing_field", text)
+            code = "required_field" if is_known else "missing_field"
+            does = "may be left out" if is_known else "never sent"
+            yield self._drift(inner, code, f"required there, and {does} here.")
 
     def _words(self, here: Schema, variants: list[Schema], field: str) -> Iterator[Drift]:
         listed = [variant["enum"] for variant in variants if "enum" in variant]
@@ -197,8 +187,7 @@ def _plain(path: str) -> str:
 
 
 def _content(holder: Schema, theirs: Schema) -> Schema | None:
-    content = _resolved(holder, theirs).get("content", {})
-    return content.get(JSON, {}).get("schema")
+    return _resolved(holder, theirs).get("content", {}).get(JSON, {}).get("schema")
 
 
 def _variants(schema: Schema, root: Schema, depth: int = 0) -> list[Schema]:

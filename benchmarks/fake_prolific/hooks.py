@@ -95,7 +95,6 @@ class Hooks:
         return due
 
     def deliver(self, delivery: Delivery, now: datetime, send: Send) -> None:
-        """Send one; what is not received is sent again, and after days of it nothing more."""
         subscription = delivery.subscription
         if not subscription.is_enabled:
             return

@@ -154,8 +154,7 @@ def prepare_bonuses(world: World, body: Body) -> Body:
         mine = [one for one in world.of(study) if key in (one.id, one.participant)]
         if not mine:
             raise Denied(400, f"{key} is not of this study.")
-        found = mine[-1]
-        rows.append((found, Fraction(amount) * 100))
+        rows.append((mine[-1], Fraction(amount) * 100))
     made, run = new_id(), BonusRun(rows)
     if len(rows) > 200:
         raise Denied(400, "There are more than 200 rows.")
@@ -223,7 +222,6 @@ def unread_messages(world: World, body: Body) -> Body:
 
 
 def screen_out(world: World, body: Body, key: str) -> Body:
-    """Send some away with a little money, which their places don't cost."""
     study, pay = world.find("studies", key), Fraction(str(body["bonus_per_submission"])) * 100
     if not study.facts.get("is_custom_screening"):
         raise Denied(400, "The study is not a custom screening study.")

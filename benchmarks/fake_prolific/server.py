@@ -55,7 +55,6 @@ def known_operations(part: str = "operations") -> tuple[Operation, ...]:
 
 
 def problems(shape: str | None, value: Any) -> list[str]:
-    """Return what is wrong with a body: a field and what it must be, a line each."""
     if shape is None:
         return []
     validator = Draft202012Validator({"shapes": document()["shapes"], "$ref": f"#/shapes/{shape}"})
@@ -106,7 +105,6 @@ class FakeProlific:
         self.faults.setdefault(operation, []).extend(faults)
 
     def send_events(self, send: Send = send_by_http) -> int:
-        """Send what is due to those who subscribed; return how much that was."""
         with self.lock:
             self.world.announce()
             now, due = self.world.now, self.world.hooks.take_due(self.world.now)
@@ -119,10 +117,7 @@ class FakeProlific:
             self.send_events()
 
     def answer(self, operation: Operation, ids: tuple[str, ...], body: Any) -> Any:
-        """Do what was asked; return the answer's body, some with headers of their own, or raise
-        what is wrong with the request."""
-        found = problems(operation.request, body) if self.strict else []
-        if found:
+        if found := problems(operation.request, body) if self.strict else []:
             raise Denied(400, found)
         answer = getattr(operations, operation.name)(self.world, body, *ids)
         self.world.announce()
@@ -180,7 +175,8 @@ class Handler(BaseHTTPRequestHandler):
             body |= dict(parse_qsl(address.query))
             self._operate(address.path.removeprefix(PREFIX), body)
         except Denied as denied:
-            self._send(denied.status, _error(denied))
+            error = {"status": denied.status, "title": "Refused", "detail": denied.detail}
+            self._send(denied.status, {"error": error})
 
     def _operate(self, path: str, body: Any) -> None:
         if self.headers.get("Authorization") != f"Token {self.fake.token}":
@@ -229,7 +225,3 @@ def _match(method: str, path: str) -> tuple[Operation, tuple[str, ...]]:
         if ids is not None:
             return operation, ids
     raise Denied(404, f"{method} {path} is not among the operations of schema.yaml.")
-
-
-def _error(denied: Denied) -> dict[str, Any]:
-    return {"error": {"status": denied.status, "title": "Refused", "detail": denied.detail}}

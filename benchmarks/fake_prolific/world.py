@@ -108,7 +108,6 @@ class World:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def find(self, kind: str, key: str) -> Any:
-        """Return one of `kind` (a name of the above), or answer 404."""
         try:
             return getattr(self, kind)[key]
         except KeyError:
@@ -184,7 +183,6 @@ class World:
         self._free(submission.study)
 
     def enter(self, submission: Submission, code: str) -> None:
-        """A participant comes back with a code, in time or late; its actions are done."""
         if submission.status not in {"RESERVED", "ACTIVE", "TIMED-OUT"}:
             raise Denied(400, f"The submission is {submission.status}.")
         submission.entered_code, submission.completed_at = code, self.now
@@ -239,7 +237,6 @@ class World:
         self._free(submission.study)
 
     def pass_time(self, time: timedelta) -> None:
-        """Move the clock: participants time out, and what nobody reviewed is approved."""
         self.now += time
         for each in list(self.submissions.values()):
             allowed = timedelta(minutes=each.study.facts.get("maximum_allowed_time", 60))

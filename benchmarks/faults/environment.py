@@ -2,15 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.commands import free_port
-from benchmarks.marketplace_site import create_database, environment_of
+from benchmarks.marketplace_site import environment_of, new_database
 
 DOCUMENT = Path("docs/faults.md")
 # Jobs are taken over soon, so that a trial sees many of them killed.
@@ -20,9 +19,9 @@ FAST_JOBS = {"WORK_LEASE_SECONDS": "4", "WORK_RETRY_SECONDS": "0.5", "WORK_GRACE
 def run_on_a_new_site(
     run: Callable[[int, Path], Any], *, database: str, postgres: str, **variables: str
 ) -> dict[str, Any]:
-    """Set up Django on a new database and run a trial with a port and a log of the site."""
-    port = free_port()
-    with _new_database(database, postgres) as (folder, url):
+    port, name = free_port(), f"assay_trial_{token_hex(4)}"
+    database_url = f"{postgres}/{name}" if database == "postgresql" else None
+    with TemporaryDirectory(prefix=name) as folder, new_database(database_url, folder) as url:
         site = {"SITE_URL": f"http://127.0.0.1:{port}"}
         os.environ |= environment_of(url) | FAST_JOBS | site | variables
         import django
@@ -32,23 +31,12 @@ def run_on_a_new_site(
         from django.db import connections
 
         call_command("migrate", run_syncdb=True, verbosity=0)
-        log = folder / "site.log"
+        log = Path(folder, "site.log")
         outcome = run(port, log)
         connections.close_all()
         if not outcome.is_good:
             sys.stderr.write(log.read_text()[-8000:])
     return {"database": database} | outcome.record()
-
-
-@contextmanager
-def _new_database(database: str, postgres: str) -> Iterator[tuple[Path, str]]:
-    name = f"assay_trial_{token_hex(4)}"
-    with TemporaryDirectory(prefix=name) as folder, ExitStack() as stack:
-        url = f"sqlite:///{folder}/site.sqlite3"
-        if database == "postgresql":
-            url = f"{postgres}/{name}"
-            stack.enter_context(create_database(f"{postgres}/postgres", name))
-        yield Path(folder), url
 
 
 def replace_section(heading: str, lines: Sequence[str]) -> None:

@@ -35,7 +35,6 @@ def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
 
 
 def common_faults() -> list[str]:
-    """What must hold of any number of studies that were answered, decided on and paid."""
     return [
         *_of_answers(),
         *_of_decisions(),
@@ -119,12 +118,12 @@ def _of_payments() -> Iterator[str]:
 
 def _of_bonuses() -> Iterator[str]:
     bonuses = Payment.objects.exclude(purpose="part")
-    if set(bonuses.values_list("assignment", flat=True)) != _for_bonus():
+    wanted = {pk for pk in Assignment.objects.values_list("pk", flat=True) if pk % 3 == 0}
+    if set(bonuses.values_list("assignment", flat=True)) != wanted:
         yield "Bonuses are missing among the intended payments, or too many."
 
 
 def _of_messages() -> Iterator[str]:
-    """What the marketplace itself tells workers, in the transaction of each decision."""
     rejected = Work.objects.exclude(rejected_at=None)
     wanted = {
         "Rejected: ": rejected.count(),
@@ -135,10 +134,6 @@ def _of_messages() -> Iterator[str]:
         n_there = WorkerMessage.objects.filter(subject__startswith=beginning).count()
         if n_there != n_wanted:
             yield f"Workers were told “{beginning}…” {n_there} times, not {n_wanted}."
-
-
-def _for_bonus() -> set[int]:
-    return {pk for pk in Assignment.objects.values_list("pk", flat=True) if pk % 3 == 0}
 
 
 def _of_money(batch: Batch, deposit_usd: Decimal) -> Iterator[str]:

@@ -2,14 +2,14 @@
 while processes are killed, the line to the marketplace fails, and buttons are pressed twice."""
 
 import random
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from annotation.access import give_to_team
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, PUBLISH, REVIEW, jobs_of
 from benchmarks.big_study import build_items
+from benchmarks.commands import in_background
 from benchmarks.faults.loop_checks import faults_of, n_double_messages
 from benchmarks.faults.people import Crowd, Person, press_at_once
 from benchmarks.faults.site import HostileLine, Site, hostile_line
@@ -96,7 +97,7 @@ def run_loop_trial(*, n_hits: int, seed: int, port: int, log: Path) -> Outcome:
             site.wait_until_it_answers()
             load_seconds = time.monotonic() - begun
             trial = LoopTrial(outcome, line, f"http://127.0.0.1:{port}")
-            with _killer(site, outcome, load_seconds):
+            with in_background(partial(_kill_often, site, outcome, load_seconds)):
                 trial.run()
             trial.settle()
         finally:
@@ -107,22 +108,10 @@ def run_loop_trial(*, n_hits: int, seed: int, port: int, log: Path) -> Outcome:
     return outcome
 
 
-@contextmanager
-def _killer(site: Site, outcome: Outcome, load_seconds: float) -> Iterator[None]:
-    pauses = (SHORTEST_PAUSE * load_seconds, LONGEST_PAUSE * load_seconds)
-    rng, ended = random.Random(outcome.seed), threading.Event()
-
-    def kill() -> None:
-        while not ended.wait(rng.uniform(*pauses)):
-            outcome.kills[site.kill_one(rng)] += 1
-
-    thread = threading.Thread(target=kill, name="killer")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def _kill_often(site: Site, outcome: Outcome, load_seconds: float, ended: Event) -> None:
+    rng = random.Random(outcome.seed)
+    while not ended.wait(load_seconds * rng.uniform(SHORTEST_PAUSE, LONGEST_PAUSE)):
+        outcome.kills[site.kill_one(rng)] += 1
 
 
 class LoopTrial:
@@ -189,10 +178,8 @@ class LoopTrial:
         )
 
     def _change(self, name: str, **form: Any) -> None:
-        """Change the batch from its page, twice at once by two people."""
         path = reverse("console:batch-change", args=["loop", self.batch.pk, name])
-        preview = self.rosa.reader.get(path, form)
-        form |= dict(preview.context["confirmation"].initial)
+        form |= dict(self.rosa.reader.get(path, form).context["confirmation"].initial)
         press_at_once((self.rosa, path, form), (self.omar, path, form))
         self._until(
             lambda: not Hit.objects.of(self.batch).awaiting_change().exists(),
@@ -217,7 +204,6 @@ class LoopTrial:
         )
 
     def _decide(self) -> None:
-        """Both decide about all, and not the same; then both send at once."""
         for assignment in Assignment.objects.select_related("hit__batch__connection"):
             for person in (self.rosa, self.omar):
                 action, values = self._verdict()
@@ -265,8 +251,7 @@ class LoopTrial:
 
     def _retry(self) -> None:
         # What failed is requested again from its page, as what was refused is.
-        retry = reverse("console:review-retry", args=["loop"])
-        self.omar.press(retry, {})
+        self.omar.press(reverse("console:review-retry", args=["loop"]), {})
         jobs_again(self.omar, self.study, REVIEW)
 
     def _until(
@@ -322,10 +307,9 @@ def jobs_again(person: Person, study: Study, kind: str) -> None:
 
 
 def _unsent() -> bool:
-    intended = DeliveryState.INTENDED
     return (
         Assignment.objects.decided_but_unsent().exists()
         or Assignment.objects.overridden_but_unsent().exists()
         or Payment.objects.unsent().exists()
-        or Message.objects.filter(state=intended).exists()
+        or Message.objects.filter(state=DeliveryState.INTENDED).exists()
     )

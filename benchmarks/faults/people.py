@@ -11,14 +11,20 @@ import requests
 from django.conf import settings
 from django.db import connection
 from django.test import Client
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from hits.crowd.replay import CrowdWorker
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import CrowdStuck
 from marketplace.models import Assignment
 
-PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.3
+_patiently = Retrying(
+    retry=retry_if_exception_type((CrowdStuck, requests.RequestException)),
+    stop=stop_after_delay(240),
+    wait=wait_fixed(PAUSE_SECONDS),
+    reraise=True,
+)
 
 
 class Person:
@@ -31,24 +37,20 @@ class Person:
         self.session_key = self.reader.cookies["sessionid"].value
 
     def press(self, path: str, form: Mapping[str, Any]) -> int:
+        return _patiently(self._press_once, path, form)
+
+    def _press_once(self, path: str, form: Mapping[str, Any]) -> int:
         token = secrets.token_hex(16)
-        cookies = {"sessionid": self.session_key, "csrftoken": token}
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            try:
-                answer = requests.post(
-                    self.site_url + path,
-                    data={**form, "csrfmiddlewaretoken": token},
-                    cookies=cookies,
-                    timeout=60,
-                    allow_redirects=False,
-                )
-            except requests.RequestException:
-                time.sleep(PAUSE_SECONDS)
-                continue
-            if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-                return answer.status_code
-        raise TimeoutError(f"{path} could not be pressed.")
+        answer = requests.post(
+            self.site_url + path,
+            data={**form, "csrfmiddlewaretoken": token},
+            cookies={"sessionid": self.session_key, "csrftoken": token},
+            timeout=60,
+            allow_redirects=False,
+        )
+        if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            answer.raise_for_status()
+        return answer.status_code
 
 
 def press_at_once(*presses: tuple[Person, str, Mapping[str, Any]]) -> list[int]:
@@ -92,17 +94,5 @@ class Crowd:
             return False
         if task is None:
             return False
-        answer = self.source.answer(worker.name, task.page)
-        _patiently(lambda: worker.submit(task, answer))
+        _patiently(worker.submit, task, self.source.answer(worker.name, task.page))
         return True
-
-
-def _patiently(act: Callable[[], None]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return act()
-        except CrowdStuck:
-            if time.monotonic() > end:
-                raise
-            time.sleep(PAUSE_SECONDS)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
-from benchmarks.commands import CHECKOUT
+from benchmarks.commands import CHECKOUT, is_listening, wait_for
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import CuttingProxy, read_message
 
@@ -45,19 +45,15 @@ class Site:
         roles: Sequence[str] = ROLES,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.port = port
-        self.log = log
+        self.port, self.log = port, log
         self.command, self.roles, self.environment = command, roles, environment or {}
         self.sessions: set[int] = set()
-        self.supervisor: subprocess.Popen[bytes] | None = None
+        self.supervisor: subprocess.Popen[bytes]
 
     def start(self) -> None:
         """Start `serve`, as systemd would after it was killed: until the port is free again."""
-        end = time.monotonic() + START_SECONDS
-        while not _is_free(self.port):
-            if time.monotonic() > end:
-                raise TimeoutError(f"Port {self.port} is still in use.")
-            time.sleep(0.2)
+        failure = f"Port {self.port} is still in use."
+        wait_for(lambda: not is_listening(self.port), seconds=START_SECONDS, failure=failure)
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "manage.py", self.command, "--bind", f"127.0.0.1:{self.port}"],
@@ -70,23 +66,18 @@ class Site:
         self.sessions.add(self.supervisor.pid)
 
     def wait_until_it_answers(self) -> None:
-        end = time.monotonic() + START_SECONDS
-        while _is_free(self.port):
-            if time.monotonic() > end:
-                raise TimeoutError("The site does not answer.")
-            time.sleep(0.2)
+        failure = "The site does not answer."
+        wait_for(lambda: is_listening(self.port), seconds=START_SECONDS, failure=failure)
 
     def kill_one(self, rng: random.Random) -> str:
-        """Kill a part, or the supervisor, which is then started again; what it was."""
         role = rng.choice(self.roles)
-        end = time.monotonic() + START_SECONDS
-        while not (processes := self.processes().get(role)):
-            if time.monotonic() > end:
-                raise TimeoutError(f"There is no {role}.")
-            time.sleep(0.1)
-        os.kill(rng.choice(sorted(processes)), signal.SIGKILL)
+        failure = f"There is no {role}."
+        pids = wait_for(
+            lambda: self.processes().get(role, []), seconds=START_SECONDS, failure=failure
+        )
+        os.kill(rng.choice(sorted(pids)), signal.SIGKILL)
         if role == "supervisor":
-            self._reap()
+            self.supervisor.wait()
             self.start()
         return role
 
@@ -94,10 +85,10 @@ class Site:
         roles: dict[str, list[int]] = {}
         for pid, parent, command in _processes(self.sessions):
             if "gunicorn" in command:
-                role = "web server" if parent == self._pid() else "web worker"
+                role = "web server" if parent == self.supervisor.pid else "web worker"
             elif "run_worker" in command:
                 role = "worker of " + command.split()[-1]
-            elif pid == self._pid():
+            elif pid == self.supervisor.pid:
                 role = "supervisor"
             else:
                 continue
@@ -106,9 +97,8 @@ class Site:
 
     def end(self) -> int:
         """Kill the supervisor, and count the processes that outlive it."""
-        if self.supervisor:
-            self.supervisor.kill()
-            self._reap()
+        self.supervisor.kill()
+        self.supervisor.wait()
         end = time.monotonic() + END_SECONDS
         while (left := list(_processes(self.sessions))) and time.monotonic() < end:
             time.sleep(0.2)
@@ -116,33 +106,17 @@ class Site:
             os.kill(pid, signal.SIGKILL)
         return len(left)
 
-    def _pid(self) -> int:
-        return self.supervisor.pid if self.supervisor else 0
-
-    def _reap(self) -> None:
-        if self.supervisor:
-            self.supervisor.wait()
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-
 
 def _processes(sessions: set[int]) -> list[tuple[int, int, str]]:
     rows = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
             state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
             command = (
                 (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             )
-        except OSError:
-            continue
-        if int(session) in sessions and state != "Z":
-            rows.append((int(folder.name), int(parent), command.strip()))
+            if int(session) in sessions and state != "Z":
+                rows.append((int(folder.name), int(parent), command.strip()))
     return rows
 
 

@@ -1,7 +1,5 @@
 """Simulated labels of people, for `benchmarks.coverage`: kappa, shares and alpha."""
 
-import argparse
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.commands import parse_options, say_head, say_row
 from benchmarks.interval_cases.cases import (
     FEW_CARRY,
     FEW_ITEMS,
@@ -37,8 +36,7 @@ def kappa(
     shares = np.array(margins)
     table = (1 - value) * np.outer(shares, shares) + value * np.diag(shares)
     while True:
-        cells = rng.choice(table.size, p=table.ravel(), size=n)
-        counts = np.bincount(cells, minlength=table.size)
+        counts = np.bincount(rng.choice(table.size, p=table.ravel(), size=n), minlength=table.size)
         low, high, is_noted = _kappa_limits(tuple(counts.tolist()), len(shares))
         if not (unnoted and is_noted):
             return low, high, value
@@ -93,10 +91,6 @@ class TwoRounds:
         return f"kappa {self.kappa:.2f}, {self.n_targets} targets of {POOL}, disagreement {alike}"
 
 
-def of_two_rounds(rng: np.random.Generator, *, rounds: TwoRounds) -> Limits:
-    return rounds.interval(rng)
-
-
 def percent(rng: np.random.Generator, *, share: float, n: int) -> Limits:
     interval = _share_limits(int(rng.binomial(n, share)), n)
     return interval.low, interval.high, share
@@ -144,10 +138,8 @@ class Setting:
         clusters = f", clusters of {CLUSTER}" if self.clustered else ""
         return f"{kind}, prevalence {self.prevalence}, {self.n_items} items{clusters}"
 
-    def interval(
-        self, rng: np.random.Generator, *, ci: CiChoice = "jackknife", ignore: bool = False
-    ) -> Agreement:
-        return self.estimate(self.values(rng), ci=ci, ignore=ignore)
+    def interval(self, rng: np.random.Generator) -> Limits:
+        return limits(self.estimate(self.values(rng)), self.alpha)
 
     def estimate(
         self, values: NDArray[np.float64], *, ci: CiChoice = "jackknife", ignore: bool = False
@@ -160,22 +152,12 @@ class Setting:
         )
 
 
-def alpha(rng: np.random.Generator, *, setting: Setting) -> Limits:
-    return limits(setting.interval(rng), setting.alpha)
-
-
 def of_many(rng: np.random.Generator, *, setting: Setting) -> Limits:
     """Fleiss' kappa of categories, ICC(1) of numbers: each is alpha in a large study."""
     items, annotators = np.indices((setting.n_items, ANNOTATORS)).reshape(2, -1)
     values = setting.values(rng).ravel()
-    return limits(
-        (
-            icc(items, annotators, values)
-            if setting.level == "interval"
-            else fleiss_kappa(items, annotators, values)
-        ),
-        setting.alpha,
-    )
+    coefficient = icc if setting.level == "interval" else fleiss_kappa
+    return limits(coefficient(items, annotators, values), setting.alpha)
 
 
 def agreement_intervals() -> Iterator[IntervalCase]:
@@ -197,7 +179,7 @@ def agreement_intervals() -> Iterator[IntervalCase]:
             )
     for differing, error, n in product((0.1, 0.0), (0.05, 0.02), (20, 40, 100)):
         rounds = TwoRounds(n, error, differing)
-        yield IntervalCase("kappa_clusters", rounds.label, partial(of_two_rounds, rounds=rounds))
+        yield IntervalCase("kappa_clusters", rounds.label, rounds.interval)
     for share, n in product((0.5, 0.8, 0.95), (10, 20, 50, 100)):
         noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * (1 - share) < 5 - 1e-9 else ""
         yield IntervalCase(
@@ -209,7 +191,7 @@ def agreement_intervals() -> Iterator[IntervalCase]:
         rare = one.n_items * one.prevalence < 5
         few = FEW_CARRY if one.level == "interval" else FEW_OF_A_CLASS
         noted = FEW_ITEMS if clusters < 20 else few if rare else ""
-        yield IntervalCase("alpha", one.label, partial(alpha, setting=one), noted)
+        yield IntervalCase("alpha", one.label, one.interval, noted)
     for n, level, prevalence in product((20, 50), ("nominal", "interval"), (0.5, 0.2)):
         one = Setting(n, level, prevalence, False)
         name = "ICC(1)" if level == "interval" else "Fleiss' kappa"
@@ -236,19 +218,12 @@ def coverages(setting: Setting, trials: int, rng: np.random.Generator) -> list[f
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=400)
-    options = parser.parse_args()
-    sys.stdout.write(
-        "| setting | jackknife-t | analytic | bootstrap | clusters ignored |\n"
-        "|---|---|---|---|---|\n"
-    )
+    trials = parse_options(__doc__, trials=(400, "studies a row")).trials
+    say_head("setting", "jackknife-t", "analytic", "bootstrap", "clusters ignored")
     for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
         setting = Setting(*cells)
-        shares = coverages(setting, options.trials, np.random.default_rng(0))
-        row = " | ".join(f"{share:.3f}" for share in shares)
-        sys.stdout.write(f"| {setting.label} | {row} |\n")
-        sys.stdout.flush()
+        shares = coverages(setting, trials, np.random.default_rng(0))
+        say_row(setting.label, *(f"{share:.3f}" for share in shares))
 
 
 if __name__ == "__main__":

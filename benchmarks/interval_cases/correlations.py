@@ -119,32 +119,31 @@ def correlation_intervals() -> Iterator[IntervalCase]:
     for level, coefficient, n_items, rho in product(
         ("item", "system", "pooled"), ("pearson", "kendall"), (10, 20, 50), (0.0, 0.8)
     ):
-        noted = FEW_ITEMS if n_items < 20 else ""
-        draw = partial(
-            correlation, level=level, coefficient=coefficient, n_items=n_items, n_systems=6, rho=rho
-        )
         yield IntervalCase(
-            "correlation", f"{level} {coefficient} {rho}, {n_items} items x 6", draw, noted
-        )
-    for coefficient, n_items in product(("pearson", "kendall"), (50, 100)):
-        draw = partial(
-            correlation, level="pooled", coefficient=coefficient, n_items=n_items, n_systems=6,
-            clustered=True,
+            "correlation",
+            f"{level} {coefficient} {rho}, {n_items} items x 6",
+            partial(
+                correlation, level=level, coefficient=coefficient, n_items=n_items, n_systems=6,
+                rho=rho,
+            ),
+            FEW_ITEMS if n_items < 20 else "",
         )  # fmt: skip
-        noted = FEW_ITEMS if n_items < 100 else ""
+    for coefficient, n_items in product(("pearson", "kendall"), (50, 100)):
         yield IntervalCase(
             "correlation",
             f"pooled {coefficient} 0.0, {n_items} items in clusters of 5",
-            draw,
-            noted,
-        )
+            partial(
+                correlation, level="pooled", coefficient=coefficient, n_items=n_items, n_systems=6,
+                clustered=True,
+            ),
+            FEW_ITEMS if n_items < 100 else "",
+        )  # fmt: skip
     for n_items in (10, 20, 50):
-        noted = FEW_ITEMS if n_items < 20 else ""
         yield IntervalCase(
             "correlation",
             f"item kendall .8, {n_items} items x 2",
             partial(share_of_systems, n_items=n_items),
-            noted,
+            FEW_ITEMS if n_items < 20 else "",
         )
     yield IntervalCase(
         "correlation_of_many_cells",
@@ -182,7 +181,6 @@ def metric_tests() -> Iterator[TestCase]:
 
 
 def _panel(human: Floats, scores: Floats) -> Panel:
-    """Cells of a table of items by systems, and each metric's scores of them."""
     items, systems = np.indices(human.shape).reshape(2, -1)
     names = {"item": items.astype(str), "system": systems.astype(str)}
     return Panel(
@@ -284,11 +282,12 @@ def report_intervals() -> Iterator[IntervalCase]:
     for level, coefficient, n_systems, rho in product(
         ("item", "system", "pooled"), ("pearson", "kendall"), (6, 12), (0.3, 0.8)
     ):
-        of_new = partial(
-            new_systems, level=level, coefficient=coefficient, n_systems=n_systems, rho=rho
-        )
         yield IntervalCase(
-            "new_systems", f"{level} {coefficient} {rho}, 20 items x {n_systems}", of_new
+            "new_systems",
+            f"{level} {coefficient} {rho}, 20 items x {n_systems}",
+            partial(
+                new_systems, level=level, coefficient=coefficient, n_systems=n_systems, rho=rho
+            ),
         )
     for n_items, noise, share in product((20, 50), (0.7, 1.5), (False, True)):
         what = "share of it" if share else "attainable"
@@ -298,15 +297,14 @@ def report_intervals() -> Iterator[IntervalCase]:
             partial(ceiling, n_items=n_items, noise=noise, share=share),
         )
     for coefficient, n_items, noise in product(("kendall", "spearman"), (20, 50), (0.7, 1.5)):
-        of_perfect = partial(
-            ceiling, n_items=n_items, noise=noise, share=True, level="item",
-            coefficient=coefficient, is_perfect=True,
-        )  # fmt: skip
         yield IntervalCase(
             "ceilings",
             f"a perfect metric's share, item {coefficient}, {n_items} items, rating noise {noise}",
-            of_perfect,
-        )
+            partial(
+                ceiling, n_items=n_items, noise=noise, share=True, level="item",
+                coefficient=coefficient, is_perfect=True,
+            ),
+        )  # fmt: skip
 
 
 def report_tests() -> Iterator[TestCase]:

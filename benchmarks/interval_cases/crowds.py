@@ -161,7 +161,6 @@ def preference(rng: np.random.Generator, crowd: Crowd, ahead: float) -> Preferen
 
 @cache
 def ability_truth(ahead: float) -> float:
-    """With a new item and a new annotator for every comparison."""
     each = np.arange(MANY)
     compared = _compared(np.random.default_rng(0), each, each, ahead)
     return abilities_with_ties(*compared).pairs[0].delta
@@ -183,13 +182,11 @@ class CrowdCase:
 
     def interval(self, rng: np.random.Generator) -> Limits:
         if self.of == "ratings":
-            mean = rated_difference(rng, self.crowd, AHEAD)
-            return mean.ci_low, mean.ci_high, AHEAD
+            return limits(rated_difference(rng, self.crowd, AHEAD), AHEAD)
         if self.of == "ordinal":
-            lead = ordinal_lead(rng, self.crowd, AHEAD)
-            return lead.ci_low, lead.ci_high, lead_truth(AHEAD)
+            return limits(ordinal_lead(rng, self.crowd, AHEAD), lead_truth(AHEAD))
         pair = preference(rng, self.crowd, AHEAD)
-        return (pair.ci_low, pair.ci_high, ability_truth(AHEAD)) if pair else (nan, nan, nan)
+        return limits(pair, ability_truth(AHEAD)) if pair else (nan, nan, nan)
 
     def p(self, rng: np.random.Generator, differs: bool) -> float:
         """Of equal systems; of one ahead for even crowds only, whose power is compared."""

@@ -33,7 +33,7 @@ from stats.inference.powered_quantiles import (
 )
 from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.preferences_with_ties import abilities_with_ties
-from stats.proportions import mcnemar
+from stats.proportions import PairedAccuracy, mcnemar
 from validation.conclusions.judges import ANCHORS
 
 
@@ -42,10 +42,13 @@ def judge_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:
     return judge_shift(before, before + 0.3 * differs + 0.6 * rng.normal(size=n)).p
 
 
-def accuracy_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:
-    a, b = rng.random(n) < 0.7 + 0.15 * differs, rng.random(n) < 0.7
+def _compared_accuracies(a: Flags, b: Flags) -> PairedAccuracy:
     pairs = ((a, b), (a, ~b), (~a, b), (~a, ~b))
-    return mcnemar(*(int((one & other).sum()) for one, other in pairs)).mid_p
+    return mcnemar(*(int((one & other).sum()) for one, other in pairs))
+
+
+def accuracy_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:
+    return _compared_accuracies(rng.random(n) < 0.7 + 0.15 * differs, rng.random(n) < 0.7).mid_p
 
 
 def _compared(
@@ -61,7 +64,6 @@ def _compared(
 
 
 def preference_p(rng: np.random.Generator, differs: bool, *, n: int) -> float:
-    """Two systems of three compared on items that each favour one of them."""
     item, first, second, outcome = _compared(rng, n, (0.8 if differs else 0.0, 0.0, 0.0))
     return abilities_with_ties(first, second, outcome, items=item).pairs[0].p
 
@@ -92,18 +94,10 @@ def drift(rng: np.random.Generator, *, n: int, whole: bool) -> Limits:
     return limits(judge_shift(before, before + 0.3 + 0.6 * rng.normal(size=n)), 0.3)
 
 
-def _right(
-    rng: np.random.Generator, n: int, accuracies: tuple[float, float]
-) -> tuple[Flags, Flags]:
+def accuracy_difference(rng: np.random.Generator, *, n: int) -> Limits:
     alike, shared, own, other = rng.random((4, n))
     a, b = (np.where(alike < 0.5, shared, one) for one in (own, other))
-    return a < accuracies[0], b < accuracies[1]
-
-
-def accuracy_difference(rng: np.random.Generator, *, n: int) -> Limits:
-    a, b = _right(rng, n, (0.85, 0.7))
-    pairs = ((a, b), (a, ~b), (~a, b), (~a, ~b))
-    return limits(mcnemar(*(int((one & other).sum()) for one, other in pairs)), 0.15)
+    return limits(_compared_accuracies(a < 0.85, b < 0.7), 0.15)
 
 
 def _labels(
@@ -154,9 +148,11 @@ def judge_intervals() -> Iterator[IntervalCase]:
         )
         for whole in (False, True):
             kind = "one item in five moves" if whole else "normal"
-            noted = FEW_ITEMS if n < ANCHORS else ""
             yield IntervalCase(
-                "drift", f"{kind}, {n} anchors", partial(drift, n=n, whole=whole), noted
+                "drift",
+                f"{kind}, {n} anchors",
+                partial(drift, n=n, whole=whole),
+                FEW_ITEMS if n < ANCHORS else "",
             )
         yield IntervalCase(
             "mcnemar", f"difference of accuracies, {n} items", partial(accuracy_difference, n=n)
@@ -336,26 +332,21 @@ def powered_intervals() -> Iterator[IntervalCase]:
         yield IntervalCase(
             "prediction_powered", f"active choice, {budget} of 400", partial(active, budget=budget)
         )
-    yield from _looks()
-    yield from _other_estimands()
-
-
-def _looks() -> Iterator[IntervalCase]:
-    """The share of studies of which every look's interval holds the truth."""
+    # The share of studies of which every look's interval holds the truth.
     for rho, spending in product((0.0, 0.5, 0.9), get_args(Spending)):
         yield IntervalCase(
             "looks",
             f"5 looks, {spending} spending, judge's r {rho}",
             partial(looks, rho=rho, spending=spending, clustered=False),
         )
-    noted = FEW_LABELS  # at the first look there are 16 clusters
     yield IntervalCase(
         "looks",
         "5 looks, pocock spending, judge's r 0.5, clusters of 5",
         partial(looks, rho=0.5, spending="pocock", clustered=True),
-        noted,
+        FEW_LABELS,  # at the first look there are 16 clusters
     )
     yield IntervalCase("looks", "3 looks, active choice, 50 to 100 of 400", active_looks)
+    yield from _other_estimands()
 
 
 def _other_estimands() -> Iterator[IntervalCase]:

@@ -109,7 +109,8 @@ class SkewedRatings:
 
     @property
     def _truth(self) -> float:
-        return _mean_above(self._cut) + self.jitter / 2
+        cut = self._cut
+        return float(cut * stats.norm.cdf(cut) + stats.norm.pdf(cut)) + self.jitter / 2
 
     @property
     def _cut(self) -> float:
@@ -134,10 +135,6 @@ class SkewedRatings:
             return None
         skewed = share_at_one_end(rated, **ends) >= MANY_AT_ONE_END
         return mean_over_items_and_annotators(items, annotators, values, skewed=skewed)
-
-
-def _mean_above(cut: float) -> float:
-    return float(cut * stats.norm.cdf(cut) + stats.norm.pdf(cut))
 
 
 def _ordinal(

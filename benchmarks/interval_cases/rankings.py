@@ -104,9 +104,8 @@ def ranking_intervals() -> Iterator[IntervalCase]:
     sizes = [(5, 50), (10, 10), (10, 20), (10, 50), (20, 50), (20, 200)]
     for (shape, spread), (n_systems, n_topics), alike in product(designs, sizes, (1.0, 0.3)):
         yield _case("tau_b", shape, spread, n_systems, n_topics, alike)
-    for n_systems, n_topics in ((10, 20), (20, 50)):
-        for shape, spread in designs:
-            yield _case("tau_b", shape, spread, n_systems, n_topics, 0.8)
+    for (n_systems, n_topics), (shape, spread) in product(((10, 20), (20, 50)), designs):
+        yield _case("tau_b", shape, spread, n_systems, n_topics, 0.8)
     names: tuple[Similarity, ...] = ("tau_ap_a", "tau_ap_b", "rbo")
     for name, (shape, spread), alike in product(names, designs, (1.0, 0.3)):
         yield _case(name, shape, spread, 10, 20, alike)
@@ -117,12 +116,11 @@ def ranking_intervals() -> Iterator[IntervalCase]:
             "overlap", f"overlap .45, {n} topics x 14", partial(label_overlap, n_topics=n), noted
         )
     for n_topics, n_assessors in product((20, 50), (3, 10, 30)):
-        noted = FEW_ASSESSORS if n_assessors < LEAST_ASSESSORS else ""
         yield IntervalCase(
             "assessors",
             f"both resampled, {n_topics} topics x {n_assessors} assessors",
             partial(crossed_mean, n_topics=n_topics, n_assessors=n_assessors),
-            noted,
+            FEW_ASSESSORS if n_assessors < LEAST_ASSESSORS else "",
         )
 
 
@@ -139,35 +137,22 @@ def _case(
         spread=spread,
         alike=alike,
     )
-    noted = FEW_ITEMS if n_topics < LEAST_TOPICS else ""
-    return IntervalCase("rankings", setting, draw, noted)
+    return IntervalCase("rankings", setting, draw, FEW_ITEMS if n_topics < LEAST_TOPICS else "")
 
 
 Draw = Callable[[np.random.Generator, int], Floats]
 
 
-def _half_zero(rng: np.random.Generator, n: int) -> Floats:
-    return np.where(rng.random(n) < 0.5, 0.0, rng.beta(2, 3, n))
-
-
-def _mostly_zero(rng: np.random.Generator, n: int) -> Floats:
-    return np.where(rng.random(n) < 0.85, 0.0, rng.beta(2, 3, n))
-
-
-def _average_precision(rng: np.random.Generator, n: int) -> Floats:
-    return rng.beta(0.4, 1.6, n)
-
-
-def _reciprocal_rank(rng: np.random.Generator, n: int) -> Floats:
-    return 1 / rng.geometric(0.25, n)
+def _with_zeros(rng: np.random.Generator, n: int, share: float) -> Floats:
+    return np.where(rng.random(n) < share, 0.0, rng.beta(2, 3, n))
 
 
 # Each with its mean, and the share of topics that have the commonest value.
 SHAPES: dict[str, tuple[Draw, float, float]] = {
-    "half 0": (_half_zero, 0.2, 0.5),
-    "85% 0": (_mostly_zero, 0.06, 0.85),
-    "like AP": (_average_precision, 0.2, 0.0),
-    "like RR": (_reciprocal_rank, 0.25 * log(4) / 0.75, 0.25),
+    "half 0": (partial(_with_zeros, share=0.5), 0.2, 0.5),
+    "85% 0": (partial(_with_zeros, share=0.85), 0.06, 0.85),
+    "like AP": (lambda rng, n: rng.beta(0.4, 1.6, n), 0.2, 0.0),
+    "like RR": (lambda rng, n: 1 / rng.geometric(0.25, n), 0.25 * log(4) / 0.75, 0.25),
 }
 
 
@@ -188,9 +173,11 @@ def topic_difference(rng: np.random.Generator, *, n: int) -> Limits:
 def topic_intervals() -> Iterator[IntervalCase]:
     sizes = (10, 20, 50, 200)
     for shape, n in product(SHAPES, sizes):
-        noted = _noted(n, SHAPES[shape][2])
         yield IntervalCase(
-            "topics", f"{shape}, {n} topics", partial(topic_mean, shape=shape, n=n), noted
+            "topics",
+            f"{shape}, {n} topics",
+            partial(topic_mean, shape=shape, n=n),
+            _noted(n, SHAPES[shape][2]),
         )
     for n in sizes:
         yield IntervalCase("topics", f"success .8, {n} topics", partial(topic_share, n=n))
@@ -253,7 +240,6 @@ def _scores(rng: np.random.Generator, grades: Integers, n_families: int, n_runs:
 
 
 def _judged(scores: Floats, grades: Integers) -> list[JudgedLists]:
-    """Each run's first documents with all grades, as if all had been judged."""
     n_topics = len(grades)
     topics, documents = (axis.ravel() for axis in np.indices(grades.shape))
     listed = np.argsort(-scores, axis=2)[:, :, :N_LISTED]
@@ -283,10 +269,9 @@ def pool_intervals() -> Iterator[IntervalCase]:
     ):
         sizes = {"n_families": n_families, "n_runs": n_runs, "n_topics": 50}
         runs = "" if n_runs == 1 else f" of {n_runs} runs"
-        noted = FEW_GROUPS_LEFT_OUT if n_families < FEW_GROUPS else ""
         yield IntervalCase(
             "pool_bias",
             f"{name}, {n_families} families{runs}",
             partial(pool_bias, one=measure(name), **sizes),
-            noted,
+            FEW_GROUPS_LEFT_OUT if n_families < FEW_GROUPS else "",
         )

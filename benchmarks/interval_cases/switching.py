@@ -1,7 +1,7 @@
 """Switching and outcome studies whose truth is known, for `benchmarks.coverage`."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -12,14 +12,14 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import kendalltau
 
-from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase
+from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase, limits
 
 # The simulation's modules import models.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from simulation.outcome_study import MARGIN, Order, biases, counterfactual, orders  # noqa: E402
-from simulation.switching import SwitchingStudy, compare_users, switching_study  # noqa: E402
+from simulation.switching import compare_users, switching_study  # noqa: E402
 from simulation.users import meta_sim_prob  # noqa: E402
 
 WORKER_SD, TARGET_SD = 0.8, 0.4
@@ -68,18 +68,14 @@ def draw_decisions(rng: np.random.Generator, rule: Rule, n_workers: int) -> pd.D
     )
 
 
-def _limits(study: SwitchingStudy, rule: Rule, what: str) -> Limits:
-    if what in ("loss", "turn"):
-        one = study.model[what]
-        return one.ci_low, one.ci_high, rule.loss if what == "loss" else 0.0
-    if what == "P after a loss":
-        return study.after_loss.ci_low, study.after_loss.ci_high, rule.probability(1)
-    return study.after_gain.ci_low, study.after_gain.ci_high, rule.probability(0)
-
-
 def switching(rng: np.random.Generator, *, rule: str, n_workers: int, what: str) -> Limits:
-    study = switching_study(draw_decisions(rng, RULES[rule], n_workers))
-    return _limits(study, RULES[rule], what)
+    one = RULES[rule]
+    study = switching_study(draw_decisions(rng, one, n_workers))
+    if what == "P after a loss":
+        return limits(study.after_loss, one.probability(1))
+    if what == "P after a gain":
+        return limits(study.after_gain, one.probability(0))
+    return limits(study.model[what], one.loss if what == "loss" else 0.0)
 
 
 def truer(rng: np.random.Generator, differs: bool, *, n_workers: int) -> float:
@@ -96,10 +92,11 @@ def truer(rng: np.random.Generator, differs: bool, *, n_workers: int) -> float:
 
 def switching_intervals() -> Iterator[IntervalCase]:
     for rule, what in product(RULES, ("loss", "turn", "P after a loss", "P after a gain")):
-        draw: Callable[[np.random.Generator], Limits] = partial(
-            switching, rule=rule, n_workers=40, what=what
+        yield IntervalCase(
+            "switching",
+            f"{what}, {rule}, 40 workers",
+            partial(switching, rule=rule, n_workers=40, what=what),
         )
-        yield IntervalCase("switching", f"{what}, {rule}, 40 workers", draw)
 
 
 def switching_tests() -> Iterator[TestCase]:
@@ -220,17 +217,12 @@ def gain(rng: np.random.Generator, *, n_targets: int) -> Limits:
 
 
 def outcome_intervals() -> Iterator[IntervalCase]:
-    for what, user, n_targets in product(("bias", "apart"), ("true", "favours some"), (40, 200)):
+    estimates = [(bias, "bias"), (bias, "apart"), (order, "tau_b"), (order, "spa")]
+    for (draw, what), user, n_targets in product(estimates, ("true", "favours some"), (40, 200)):
         yield IntervalCase(
             "outcomes",
             f"{what}, {user}, {n_targets} targets",
-            partial(bias, user=user, n_targets=n_targets, what=what),
-        )
-    for what, user, n_targets in product(("tau_b", "spa"), ("true", "favours some"), (40, 200)):
-        yield IntervalCase(
-            "outcomes",
-            f"{what}, {user}, {n_targets} targets",
-            partial(order, user=user, n_targets=n_targets, what=what),
+            partial(draw, user=user, n_targets=n_targets, what=what),
         )
     for n_targets in (40, 200):
         yield IntervalCase(

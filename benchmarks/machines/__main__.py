@@ -89,10 +89,10 @@ def _run(options: argparse.Namespace, machines: Machines) -> dict[str, Any]:
         process.start()
     outcome = run_trial(machines, options, requesters)
     for each in requesters:
-        each.close()
+        each.client.close()
     connections.close_all()
-    is_killed = machines.postgres is not None
-    return outcome.record() | {"is_postgresql_killed": is_killed, "load": vars(options)}
+    facts = {"is_postgresql_killed": machines.postgres is not None, "load": vars(options)}
+    return outcome.record() | facts
 
 
 def _environment(machines: Machines, database_url: str) -> dict[str, str]:

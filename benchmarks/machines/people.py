@@ -56,7 +56,6 @@ class Requester:
         self.bonuses: set[str] = set()
 
     def run(self, *, is_over: Callable[[], bool], n_items: int, n_assignments: int) -> None:
-        """Until it is over: see that there is work, and decide on what came in."""
         try:
             while not is_over():
                 study = self._persist("look", lambda: self.client.study(self.slug))
@@ -68,7 +67,6 @@ class Requester:
             self.failures.append(f"{self.slug}: {type(error).__name__}: {error}")
 
     def finish(self) -> None:
-        """Decide on the rest, and close what is open, once nothing is killed any more."""
         try:
             study = self._persist("look", lambda: self.client.study(self.slug))
             while self.review(study):
@@ -80,9 +78,6 @@ class Requester:
                 pass
         except (AssayError, RequesterFailed) as error:
             self.failures.append(f"{self.slug}: {type(error).__name__}: {error}")
-
-    def close(self) -> None:
-        self.client.close()
 
     def review(self, study: Study) -> int:
         """Collect, decide on all that waits, send it; how many that was."""
@@ -119,7 +114,6 @@ class Requester:
         self._persist("launch", launch)
 
     def _n_open(self, study: Study) -> int:
-        """How many assignments are out, and not in."""
         batches = self._persist("list", study.batches)
         if batches.empty:
             return 0
@@ -189,17 +183,11 @@ class PageFailed(Exception):
 
 @dataclass
 class Crowd:
-    """What all workers together have seen and sent."""
-
     # By assignment, those of which the site said that it has them.
     answers: dict[str, str] = field(default_factory=dict)
     retries: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def note_retry(self, why: str) -> None:
-        with self.lock:
-            self.retries[why] += 1
 
 
 class Worker:
@@ -214,7 +202,6 @@ class Worker:
         self.group = ""
 
     def work(self, *, is_over: Callable[[], bool], thinking_seconds: float) -> None:
-        """Do one HIT after the other until it is over; what is begun then is finished."""
         try:
             self._think(thinking_seconds * 3)
             while not is_over():
@@ -229,8 +216,7 @@ class Worker:
         path = self._take()
         if not path:
             return
-        page = self._ask(lambda: self.browser.get(path), HTTPStatus.OK)
-        source = FRAME.search(page.text)
+        source = FRAME.search(self._ask(lambda: self.browser.get(path), HTTPStatus.OK).text)
         if source is None:
             raise PageFailed(f"{path} has no task.")
         frame_path = source[1].replace("&amp;", "&")
@@ -270,7 +256,6 @@ class Worker:
             self.crowd.answers[assignment_id] = answer
 
     def _ask(self, ask: Callable[[], Answer], *statuses: HTTPStatus) -> Answer:
-        """The page, asked for again where the site has a bad moment."""
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -284,7 +269,8 @@ class Worker:
                 if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise PageFailed(f"{answer.status}: {Page(answer.text).notice or answer.text}")
                 why = f"status {answer.status}"
-            self.crowd.note_retry(why)
+            with self.crowd.lock:
+                self.crowd.retries[why] += 1
             # What was accepted, and not answered, is on the first page, to be gone on with.
             self.group = ""
             if time.monotonic() > end:

@@ -1,24 +1,20 @@
 """The processes of the site, which can be killed or hung, and a balancer in front of them."""
 
-from __future__ import annotations
-
 import asyncio
-import contextlib
 import itertools
 import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.commands import CHECKOUT, free_port
+from benchmarks.commands import CHECKOUT, free_port, is_listening
 from work.site import site_command
 
 START_SECONDS = 120.0
@@ -40,34 +36,23 @@ class Process:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, again and again where what was killed is not quite gone, until it answers."""
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             if self.process is None or self.process.poll() is not None:
-                self._spawn()
-            if self._answers():
+                with self.log.open("ab") as log:
+                    self.process = subprocess.Popen(
+                        self.command,
+                        cwd=CHECKOUT if self.user is None else "/",
+                        env=os.environ | self.environment,
+                        stdout=log,
+                        stderr=log,
+                        user=self.user,
+                        start_new_session=True,
+                    )
+            if not self.port or is_listening(self.port):
                 return
             time.sleep(0.2)
         raise TimeoutError(f"{self.name} did not start: {self.log.read_text()[-2000:]}")
-
-    def _spawn(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command,
-                cwd=CHECKOUT if self.user is None else "/",
-                env=os.environ | self.environment,
-                stdout=log,
-                stderr=log,
-                user=self.user,
-                start_new_session=True,
-            )
-
-    def _answers(self) -> bool:
-        if not self.port:
-            return True
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
-            return True
-        return False
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
@@ -210,7 +195,8 @@ async def balance(port: int, backends: list[int]) -> None:
     turns = itertools.cycle(range(len(backends)))
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        upstream = await _connect(_from(backends, next(turns)))
+        first = next(turns)
+        upstream = await _connect(backends[first:] + backends[:first])
         if upstream is None:
             writer.close()
             return
@@ -226,21 +212,17 @@ async def balance(port: int, backends: list[int]) -> None:
     await server.serve_forever()
 
 
-def _from(backends: list[int], first: int) -> Iterator[int]:
-    return iter(backends[first:] + backends[:first])
-
-
 async def _connect(
-    ports: Iterator[int],
+    ports: Sequence[int],
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
     for port in ports:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             return await asyncio.open_connection(HOST, port)
     return None
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         while chunk := await reader.read(CHUNK):
             writer.write(chunk)
             await writer.drain()

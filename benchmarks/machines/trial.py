@@ -2,14 +2,15 @@
 
 import itertools
 import signal
-import threading
 import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +23,7 @@ from accounts.tokens import create_personal_token
 from annotation.access import give_to_team
 from annotation.models import Study
 from benchmarks.big_study import build_items
+from benchmarks.commands import in_background, wait_for
 from benchmarks.faults.loop_checks import common_faults
 from benchmarks.faults.loop_trial import unfinished_jobs
 from benchmarks.machines.people import Crowd, Requester, Worker
@@ -85,7 +87,7 @@ def run_trial(machines: Machines, options: Namespace, sources: Sequence[Requeste
     ]
     connections.close_all()
     end = time.monotonic() + options.seconds
-    every_one_was_killed = threading.Event()
+    every_one_was_killed = Event()
 
     def is_over() -> bool:
         return time.monotonic() > end and every_one_was_killed.is_set()
@@ -98,7 +100,8 @@ def run_trial(machines: Machines, options: Namespace, sources: Sequence[Requeste
         lambda each=each: each.run(is_over=is_over, n_items=N_ITEMS, n_assignments=N_ASSIGNMENTS)
         for each in sources
     ]
-    with _killer(machines, options, outcome, every_one_was_killed):
+    kill = partial(_kill_in_turn, machines, options.between, outcome, every_one_was_killed)
+    with in_background(kill):
         _all_at_once(acts)
     _all_at_once([each.finish for each in sources])
     _settle(outcome)
@@ -137,41 +140,33 @@ def make_requesters(options: Namespace, site_url: str) -> list[Requester]:
     return requesters
 
 
-@contextmanager
-def _killer(
-    machines: Machines, options: Namespace, outcome: Outcome, every_one_was_killed: threading.Event
-) -> Iterator[None]:
-    ended = threading.Event()
-
-    def kill() -> None:
-        turns = itertools.chain(
-            ((each, _kill, outcome.kills) for each in machines.in_turn),
-            itertools.cycle(
-                (each, act, counts)
-                for act, counts in ((_hang, outcome.hangs), (_kill, outcome.kills))
-                for each in machines.in_turn
-            ),
-        )
-        for process, act, counts in turns:
-            if ended.wait(options.between):
-                return
-            try:
-                act(process)
-            except TimeoutError as error:
-                outcome.faults.append(str(error))
-                every_one_was_killed.set()
-                return
-            counts[process.name] += 1
-            if len(outcome.kills) == len(machines.in_turn):
-                every_one_was_killed.set()
-
-    thread = threading.Thread(target=kill, name="killer")
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def _kill_in_turn(
+    machines: Machines,
+    pause_seconds: float,
+    outcome: Outcome,
+    every_one_was_killed: Event,
+    ended: Event,
+) -> None:
+    turns = itertools.chain(
+        ((each, _kill, outcome.kills) for each in machines.in_turn),
+        itertools.cycle(
+            (each, act, counts)
+            for act, counts in ((_hang, outcome.hangs), (_kill, outcome.kills))
+            for each in machines.in_turn
+        ),
+    )
+    for process, act, counts in turns:
+        if ended.wait(pause_seconds):
+            return
+        try:
+            act(process)
+        except TimeoutError as error:
+            outcome.faults.append(str(error))
+            every_one_was_killed.set()
+            return
+        counts[process.name] += 1
+        if len(outcome.kills) == len(machines.in_turn):
+            every_one_was_killed.set()
 
 
 def _kill(process: Process) -> None:
@@ -188,21 +183,16 @@ def _hang(process: Process) -> None:
 
 
 def _all_at_once(acts: Sequence[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=act) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(acts)) as pool:
+        list(pool.map(lambda act: act(), acts))
 
 
 def _settle(outcome: Outcome) -> None:
-    end = time.monotonic() + SETTLED_WITHIN_SECONDS
     connection.close()
-    while n := unfinished_jobs():
-        if time.monotonic() > end:
-            outcome.faults.append(f"{n} jobs wait for ever.")
-            return
-        time.sleep(0.5)
+    try:
+        wait_for(lambda: not unfinished_jobs(), seconds=SETTLED_WITHIN_SECONDS, failure="")
+    except TimeoutError:
+        outcome.faults.append(f"{unfinished_jobs()} jobs wait for ever.")
 
 
 def faults_of(
@@ -217,57 +207,53 @@ def faults_of(
     ]
 
 
-def _of_what_workers_saw(answers: Mapping[str, str]) -> list[str]:
-    rows = MarketAssignment.objects.handed_in().values_list("public_id", "answer")
-    there = dict(rows)
-    faults = []
+def _of_what_workers_saw(answers: Mapping[str, str]) -> Iterator[str]:
+    there = dict(MarketAssignment.objects.handed_in().values_list("public_id", "answer"))
     if lost := answers.keys() - there.keys():
-        faults.append(f"{len(lost)} answers are lost of which the site said that it has them.")
+        yield f"{len(lost)} answers are lost of which the site said that it has them."
     if strange := there.keys() - answers.keys():
-        faults.append(f"{len(strange)} answers are there that nobody sent, or saw arrive.")
+        yield f"{len(strange)} answers are there that nobody sent, or saw arrive."
     wrong = [
         key
         for key, answer in answers.items()
         if key in there and there[key] != answer_document([("answer", [answer])])
     ]
     if wrong:
-        faults.append(f"{len(wrong)} answers are not as they were sent, such as {wrong[0]}.")
-    return faults
+        yield f"{len(wrong)} answers are not as they were sent, such as {wrong[0]}."
 
 
-def _of_what_requesters_did(requesters: Sequence[Requester]) -> list[str]:
+def _of_what_requesters_did(requesters: Sequence[Requester]) -> Iterator[str]:
     intended = {name for each in requesters for name in each.bonuses}
     bonuses = Payment.objects.exclude(purpose=PART).select_related("assignment")
     there = {payment.assignment.assignment_id for payment in bonuses}
     if intended != there or len(bonuses) != len(there):
-        return [f"{len(intended)} bonuses were decided, and {len(bonuses)} written down."]
-    return []
+        yield f"{len(intended)} bonuses were decided, and {len(bonuses)} written down."
 
 
-def _of_hits() -> list[str]:
+def _of_hits() -> Iterator[str]:
     names = list(MarketHit.objects.values_list("requester_annotation", flat=True))
     if n_double := len(names) - len(set(names)):
-        return [f"{n_double} HITs are published twice."]
-    return []
+        yield f"{n_double} HITs are published twice."
 
 
-def _of_money(deposit_usd: Decimal) -> list[str]:
+def _of_money(deposit_usd: Decimal) -> Iterator[str]:
     """Spent as each batch's two ledgers have it, and what each requester has left."""
-    faults, spent_usd = [], Decimal(0)
+    spent_usd = Decimal(0)
     for batch in Batch.objects.select_related("connection", "study"):
         try:
             fetch_statement(batch=batch)
         except HitsError as error:
-            faults.append(f"Batch {batch.pk} has no statement: {error}")
+            yield f"Batch {batch.pk} has no statement: {error}"
         report = batch_report(batch)
         if report.difference_usd != 0:
-            faults.append(f"Batch {batch.pk}: {report.spend} here, {report.statement} there.")
+            yield f"Batch {batch.pk}: {report.spend} here, {report.statement} there."
         spent_usd += report.spend.total_usd
     accounts = Account.objects.all()
-    left_usd = sum(
-        (ledger.balance_of(ledger.available_account(each)) for each in accounts), spent_usd
+    balances_usd = (
+        ledger.balance_of(account(each))
+        for each in accounts
+        for account in (ledger.available_account, ledger.held_account)
     )
-    left_usd += sum((ledger.balance_of(ledger.held_account(each)) for each in accounts), Decimal(0))
+    left_usd = sum(balances_usd, spent_usd)
     if left_usd != deposit_usd * len(accounts):
-        faults.append(f"${left_usd} of ${deposit_usd * len(accounts)} are left or spent.")
-    return faults
+        yield f"${left_usd} of ${deposit_usd * len(accounts)} are left or spent."

@@ -1,8 +1,11 @@
 """Judges on servers that others made; ``python -m benchmarks.judge_servers`` builds a third."""
 
 import json
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
@@ -26,8 +29,8 @@ WEIGHTED = replace(SAMPLED, distribution="logprobs")
 @pytest.fixture(scope="module")
 def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """``transformers serve``."""
-    if missing := judge_servers.missing(judge_servers.TRANSFORMERS_NEEDS):
-        pytest.skip(f"transformers serve needs {', '.join(missing)}")
+    for package in ("fastapi", "uvicorn", "openai"):
+        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("transformers")
     model = judge_servers.save_model(folder / "tiny")
     with judge_servers.transformers_server(model, folder / "log") as client:
@@ -37,8 +40,8 @@ def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clien
 @pytest.fixture(scope="module")
 def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """llama.cpp's own server."""
-    if missing := judge_servers.missing(judge_servers.LLAMA_NEEDS):
-        pytest.skip(f"llama.cpp's server needs {', '.join(missing)}")
+    for package in ("xllamacpp", "gguf"):
+        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("llama")
     judge_servers.write_gguf(str(folder / "tiny.gguf"))
     with judge_servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
@@ -48,8 +51,8 @@ def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """llama-cpp-python's server."""
-    python = judge_servers.llama_python()
-    if not python:
+    python = os.environ.get("LLAMA_SERVER_PYTHON")
+    if not (python := python or (sys.executable if find_spec("llama_cpp") else None)):
         pytest.skip("llama-cpp-python is not here; LLAMA_SERVER_PYTHON may name a Python with it")
     folder = tmp_path_factory.mktemp("llama_python")
     model = folder / "tiny.gguf"
