@@ -7,7 +7,7 @@ a correlation is.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 from math import isnan
 from string import ascii_lowercase
@@ -107,7 +107,6 @@ class Estimate(Protocol):
 def add_interval(
     value: float | None, estimate: Estimate, decimals: int = 2, *, is_signed: bool = False
 ) -> Number:
-    """The value with its limits; the reason says why either is undefined."""
     reason = estimate.reason or ""
     low, high = estimate.ci_low, estimate.ci_high
     return Number(value, decimals, low, high, reason, no_interval=reason, is_signed=is_signed)
@@ -239,8 +238,7 @@ class Table:
         n_columns = len(self.columns)
         wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
         size = f"{len(self.rows):,} rows{wide}"
-        text = f"{self.caption}: {size}, in the file tables/{self.name}.csv."
-        return f"{text} {self.note}" if self.note else text
+        return f"{self.caption}: {size}, in the file tables/{self.name}.csv. {self.note}".rstrip()
 
     def letter(self, cell: Cell) -> str:
         return self.letters.get(cell.missing, "") if isinstance(cell, Number | P) else ""
@@ -264,7 +262,10 @@ class Table:
 
     def _fields(self) -> list[Field]:
         with_interval = {
-            number for row in self.rows for number, cell in enumerate(row) if _has_interval(cell)
+            number
+            for row in self.rows
+            for number, cell in enumerate(row)
+            if isinstance(cell, Number) and (cell.low is not None or cell.high is not None)
         }
         counts: Counter[str] = Counter()
         fields: list[Field] = []
@@ -274,8 +275,11 @@ class Table:
             name = f"{title} ({counts[title]})" if counts[title] > 1 else title
             fields.append((name, number, _plain))
             if number in with_interval:
-                fields.append((_("{title}, lower limit").format(title=name), number, _low))
-                fields.append((_("{title}, upper limit").format(title=name), number, _high))
+                ends = {
+                    "low": _("{title}, lower limit").format(title=name),
+                    "high": _("{title}, upper limit").format(title=name),
+                }
+                fields += [(text, number, partial(_limit, end)) for end, text in ends.items()]
             if any(_missing(row[number]) for row in self.rows):
                 fields.append((_("{title}, what is missing").format(title=name), number, _missing))
         return fields
@@ -316,8 +320,6 @@ Part = str | Table | Figure | Verbatim
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and the parts under it."""
-
     title: str
     parts: Sequence[Part]
 
@@ -334,15 +336,13 @@ class Document:
 
     @property
     def tables(self) -> list[Table]:
-        return [part for part in self._parts() if isinstance(part, Table)]
+        parts = (part for section in self.sections for part in section.parts)
+        return [part for part in parts if isinstance(part, Table)]
 
     @property
     def figures(self) -> list[Figure]:
-        return [part for part in self._parts() if isinstance(part, Figure)]
-
-    def _parts(self) -> Iterator[Part]:
-        for section in self.sections:
-            yield from section.parts
+        parts = (part for section in self.sections for part in section.parts)
+        return [part for part in parts if isinstance(part, Figure)]
 
 
 def _displayed(table: Table, column: Column, cell: Cell, *, is_header: bool) -> DisplayedCell:
@@ -367,20 +367,12 @@ def _plain(cell: Cell) -> Any:
     return cell.value if isinstance(cell, Number | P) else cell
 
 
-def _has_interval(cell: Cell) -> bool:
-    return isinstance(cell, Number) and (cell.low is not None or cell.high is not None)
+def _limit(end: str, cell: Cell) -> Any:
+    return getattr(cell, end, None)
 
 
 def _missing(cell: Cell) -> str:
     return _(cell.missing) if isinstance(cell, Number | P) and cell.missing else ""
-
-
-def _low(cell: Cell) -> float | None:
-    return cell.low if isinstance(cell, Number) else None
-
-
-def _high(cell: Cell) -> float | None:
-    return cell.high if isinstance(cell, Number) else None
 
 
 def name_letter(number: int) -> str:

@@ -71,9 +71,5 @@ def _replace(path: Path, parts: Iterable[str | bytes]) -> None:
         raise
 
 
-class PresentationError(CorrectableError):
-    """Something a person can mend; its text says what and how."""
-
-
-class FileUnwritable(PresentationError):
+class FileUnwritable(CorrectableError):
     """A file cannot be written there."""

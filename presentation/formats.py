@@ -11,13 +11,9 @@ from presentation.theme import Form, rendered, themed
 Files = dict[str, bytes]
 
 
-def _html_files(document: Document) -> Files:
-    return {"report.html": document_html(document).encode()}
-
-
 def _markdown_files(document: Document) -> Files:
-    text = {"report.md": document_markdown(document).encode()}
-    return text | _long_tables(document) | _pictures(document, "svg")
+    files = _long_tables(document) | _pictures(document, "svg")
+    return {"report.md": document_markdown(document).encode()} | files
 
 
 def _latex_files(document: Document) -> Files:
@@ -38,10 +34,6 @@ def _csv_files(document: Document) -> Files:
     return {name: text.encode() for name, text in (answer | records | tables).items()}
 
 
-def _json_files(document: Document) -> Files:
-    return {"report.json": document_json(document).encode()}
-
-
 def _long_tables(document: Document) -> Files:
     return {
         f"tables/{table.name}.csv": table_csv(table).encode()
@@ -55,16 +47,15 @@ def _pictures(document: Document, form: Form) -> Files:
 
 
 FORMATS: dict[str, Callable[[Document], Files]] = {
-    "html": _html_files,
+    "html": lambda document: {"report.html": document_html(document).encode()},
     "md": _markdown_files,
     "latex": _latex_files,
     "csv": _csv_files,
-    "json": _json_files,
+    "json": lambda document: {"report.json": document_json(document).encode()},
 }
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder where there is none, and see that files can be written into it."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryFile(dir=folder):
         pass

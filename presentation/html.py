@@ -40,15 +40,13 @@ def inline_svg(figure: Figure) -> SafeString:
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
     # The page says in words what a picture shows, and hides its marks from screen readers.
     svg = re.sub(r'\s(?:aria-[a-z]+|role)="[^"]*"', "", svg)
-    svg = PLACES.sub(lambda place: LONG_NUMBER.sub(_rounded, place[0]), svg)
+    svg = PLACES.sub(
+        lambda place: LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", place[0]), svg
+    )
     own = re.sub(r'\bid="([^"]+)"', rf'id="{figure.name}-\1"', svg)
     own = re.sub(r"url\(#([^)]+)\)", rf"url(#{figure.name}-\1)", own)
     # The engine that draws the picture escapes its texts.
     return mark_safe(re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', own))
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}"
 
 
 @register.filter

@@ -113,8 +113,9 @@ def table_latex(table: Table) -> str:
 
 
 def _float(table: Table) -> str:
+    alignment = "".join("r" if column.is_number else "l" for column in table.columns)
     body = [
-        rf"\begin{{tabular}}{{{_alignment(table)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
         *_head(table),
         *(_line(table, row) for row in table.rows),
         r"\bottomrule",
@@ -161,10 +162,6 @@ def _long(table: Table) -> str:
             "",
         ]
     )
-
-
-def _alignment(table: Table) -> str:
-    return "".join("r" if column.is_number else "l" for column in table.columns)
 
 
 def _breaking(table: Table) -> str:

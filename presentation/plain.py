@@ -39,9 +39,7 @@ def table_csv(table: Table) -> str:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 # What Markdown, or the HTML that it may hold, would take for its own.
@@ -70,8 +68,7 @@ def _part(part: Part, pictures: str) -> str:
 
 def _verbatim(part: Verbatim) -> str:
     # Fenced by more backticks than follow one another within.
-    runs = re.findall("`+", part.text)
-    fence = "`" * max([3, *(len(run) + 1 for run in runs)])
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", part.text))])
     return "\n".join([f"{escape_markdown(part.caption)}:", "", fence, *part.lines, fence])
 
 

@@ -49,7 +49,14 @@ def row_jsonl(file: RowFile) -> Iterator[str]:
 
 def row_parquet(file: RowFile) -> Iterator[bytes]:
     """Parquet of typed columns, which may all be null; times are in UTC, to the microsecond."""
-    schema = pa.schema([(name, _types()[kind]) for name, kind in file.columns.items()])
+    types = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+        "time": pa.timestamp("us", tz="UTC"),
+    }
+    schema = pa.schema([(name, types[kind]) for name, kind in file.columns.items()])
     sink = PartBuffer()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
         # The file's first bytes, so that a download begins while the first group is read.
@@ -58,7 +65,6 @@ def row_parquet(file: RowFile) -> Iterator[bytes]:
         while group := list(islice(rows, GROUP_SIZE)):
             writer.write_table(_group(group, schema))
             yield from sink.drain()
-        yield from sink.drain()
     yield from sink.drain()
 
 
@@ -72,21 +78,10 @@ FORMS: dict[str, tuple[str, Callable[[RowFile], Iterator[str] | Iterator[bytes]]
 def _plain_rows(file: RowFile) -> Iterable[Sequence[Any]]:
     if "time" not in file.columns.values():
         return file.rows
-    return (tuple(map(_plain, row)) for row in file.rows)
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _types() -> dict[str, pa.DataType]:
-    return {
-        "text": pa.string(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
-        "time": pa.timestamp("us", tz="UTC"),
-    }
+    return (
+        tuple(value.isoformat() if isinstance(value, datetime) else value for value in row)
+        for row in file.rows
+    )
 
 
 def _group(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:

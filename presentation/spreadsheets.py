@@ -53,18 +53,14 @@ def csv_parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
 
 
 def frame_csv(frame: pd.DataFrame) -> str:
-    texts = {str(name): _safe(column) for name, column in frame.items() if _holds_texts(column)}
+    texts = {
+        str(name): column.map(_cell)
+        for name, column in frame.items()
+        if column.dtype.kind not in "biufc"
+    }
     named = {name: to_cell(str(name)) for name in frame.columns}
-    text = frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n")
-    return str(text)
-
-
-def _holds_texts(column: pd.Series[Any]) -> bool:
-    return column.dtype.kind not in "biufc"
-
-
-def _safe(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column.map(lambda value: to_cell(value) if isinstance(value, str) else value)
+    table = frame.assign(**texts).rename(columns=named)
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def _cell(value: Any) -> Any:

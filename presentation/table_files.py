@@ -30,10 +30,6 @@ def _fit(value: Any, kind: Kind) -> Any:
     return str(value) if kind == "text" and value is not None else value
 
 
-def table_html(table: Table) -> str:
-    return document_html(Document(table.caption, [Section(table.caption, [table])]))
-
-
 # The type of each form, and its writer.
 TABLE_FORMS: dict[str, tuple[str, Callable[[Table], Content]]] = {
     "csv": (CSV, lambda table: [table_csv(table)]),
@@ -41,7 +37,10 @@ TABLE_FORMS: dict[str, tuple[str, Callable[[Table], Content]]] = {
     "parquet": (PARQUET, lambda table: row_parquet(list_rows(table))),
     "tex": ("application/x-tex", lambda table: [table_latex(table)]),
     "md": ("text/markdown; charset=utf-8", lambda table: [table_markdown(table)]),
-    "html": ("text/html; charset=utf-8", lambda table: [table_html(table)]),
+    "html": (
+        "text/html; charset=utf-8",
+        lambda table: [document_html(Document(table.caption, [Section(table.caption, [table])]))],
+    ),
 }
 
 

@@ -61,12 +61,7 @@ def axis_title(title: str) -> list[str]:
 
 
 def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
-    spec: dict[str, Any] = chart.to_dict()
-    return spec | {"background": tokens.ground, "config": _config(tokens)}
-
-
-def _config(tokens: Tokens) -> dict[str, Any]:
-    return {
+    config = {
         "font": FONT,
         "view": {"stroke": None},
         "axis": {
@@ -100,6 +95,7 @@ def _config(tokens: Tokens) -> dict[str, Any]:
         "point": {"filled": True, "size": 60},
         "mark": {"color": BLUE if tokens is LIGHT else SKY},
     }
+    return {**chart.to_dict(), "background": tokens.ground, "config": config}
 
 
 def rendered(spec: dict[str, Any], form: Form) -> bytes:

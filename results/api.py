@@ -59,7 +59,6 @@ class ShownResultSerializer(ResultRowSerializer):
 
 @cache
 def input_class(declared: type[ResultKind[Any]]) -> type[Input]:
-    """What a request for a result may hold: inputs by name, and settings."""
     kind = declared()
     fields: dict[str, Any] = {name: one.api_field() for name, one in kind.inputs.items()}
     for name, (described, default) in list_settings(kind.settings).items():
@@ -79,7 +78,6 @@ class ResultsEndpoint(Endpoint):
         kind: ResultKind[Any],
         values: dict[str, Any],
     ) -> Response:
-        """The job of a result of these inputs, by name, and settings."""
         offered = kind.offer_inputs(subject)
         chosen = {
             name: choose_inputs(one, offered[name], values.pop(name, None), name)

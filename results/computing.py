@@ -1,27 +1,22 @@
 """Computing results: requested as jobs, computed once for the same input, stored in one step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import models, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from results.kinds import Chosen, Computed, Given, ResultKind
 from results.models import Result, ResultPart, pack_record
+from work.execution import RunningJob
+from work.models import Job
 from work.tasks import request_job
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
-
-    from accounts.models import User
-    from work.execution import RunningJob
-    from work.models import Job
 
 # Items of a list in a signature; the whole list is in the fingerprint.
 MOST_LISTED = 20
@@ -82,7 +77,7 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
     subject = kind.open_subject(arguments["subject"])
     inputs = kind.load_inputs(subject, arguments["inputs"])
     settings = arguments["settings"]
-    fingerprint = digest_inputs(kind.form, kind.describe_inputs(subject, inputs), settings)
+    fingerprint = digest_inputs(kind, subject, inputs, settings)
     before = None if kind.is_repeated else find_result(subject, kind.name, fingerprint)
     if before is not None:
         return _name_result(before, is_new=False)
@@ -180,8 +175,7 @@ def find_computed(
     inputs: Sequence[Any],
     settings: Mapping[str, Any],
 ) -> Result | None:
-    described = kind.describe_inputs(subject, inputs)
-    return find_result(subject, kind.name, digest_inputs(kind.form, described, settings))
+    return find_result(subject, kind.name, digest_inputs(kind, subject, inputs, settings))
 
 
 def find_job_result(kind: ResultKind[Any], job: Job) -> Result:
@@ -189,15 +183,20 @@ def find_job_result(kind: ResultKind[Any], job: Job) -> Result:
     results = Result.objects.of(subject, kind.name)
     if not kind.is_repeated:
         inputs = kind.load_inputs(subject, job.arguments["inputs"])
-        described = kind.describe_inputs(subject, inputs)
-        fingerprint = digest_inputs(kind.form, described, job.arguments["settings"])
+        fingerprint = digest_inputs(kind, subject, inputs, job.arguments["settings"])
         results = results.filter(fingerprint=fingerprint)
     return results.latest("number")
 
 
-def digest_inputs(form: int, inputs: Sequence[Any], settings: Mapping[str, Any]) -> str:
+def digest_inputs(
+    kind: ResultKind[Any],
+    subject: models.Model,
+    inputs: Sequence[Any],
+    settings: Mapping[str, Any],
+) -> str:
     """SHA-256 of everything that a result depends on."""
-    canonical = json.dumps([form, inputs, settings], sort_keys=True)
+    described = kind.describe_inputs(subject, inputs)
+    canonical = json.dumps([kind.form, described, settings], sort_keys=True)
     return sha256(canonical.encode()).hexdigest()
 
 

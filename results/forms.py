@@ -1,9 +1,7 @@
 """The form of a kind of results, made of its inputs and settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -11,11 +9,9 @@ from django.db import models
 from django.forms import BoundField
 
 from error_codes import CodedError
+from results.kinds import ResultKind
+from results.models import Result
 from results.settings import list_settings
-
-if TYPE_CHECKING:
-    from results.kinds import ResultKind
-    from results.models import Result
 
 
 class ResultForm(forms.Form):
@@ -86,7 +82,6 @@ class ResultForm(forms.Form):
 
     @property
     def chosen(self) -> dict[str, list[Any]]:
-        """The rows that were chosen, by the name of the input."""
         chosen: dict[str, list[Any]] = {}
         for name in self.kind.inputs:
             value: str | list[str] = self.cleaned_data.get(name) or []
@@ -97,7 +92,6 @@ class ResultForm(forms.Form):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings as they are stored with the result."""
         return {
             name: described.read(name, self.cleaned_data, default)
             for name, (described, default) in self.declared.items()
@@ -112,7 +106,6 @@ class ResultForm(forms.Form):
         return data
 
     def _find_field(self, refused: CodedError) -> str | None:
-        """The field that an error is about, if it has one."""
         for name in self.kind.fields_of_errors.get(refused.code, ()):
             if name in self.fields and (name != "others" or self.cleaned_data.get("others")):
                 return name

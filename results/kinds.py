@@ -130,7 +130,6 @@ class ResultKind(ABC, Generic[Subject]):
         """Raise an error of `refusals` if the settings cannot be used."""
 
     def name_inputs(self, chosen: Chosen) -> dict[str, Any]:
-        """The names of chosen inputs that are stored as settings."""
         named: dict[str, Any] = {}
         for name, rows in chosen.items():
             one = self.inputs.get(name)
@@ -204,7 +203,6 @@ def result_kind(name: str) -> ResultKind[Any]:
 
 
 def result_kinds(subject: str = "") -> Mapping[str, ResultKind[Any]]:
-    """All kinds by name, or those of a kind of subjects."""
     _import_kinds()
     return {name: one for name, one in _kinds.items() if subject in ("", one.subject)}
 

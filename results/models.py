@@ -63,9 +63,7 @@ class Result(models.Model):
     @cached_property
     def record(self) -> dict[str, Any]:
         """Everything that was computed, under the keys of `--json`; empty if it is rows."""
-        if self.packed_record is None:
-            return {}
-        return unpack_record(self.packed_record)
+        return {} if self.packed_record is None else unpack_record(self.packed_record)
 
     @property
     def level(self) -> str:

@@ -11,9 +11,9 @@ An app that has subjects registers how their pages are shown, and names the view
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -41,33 +41,22 @@ from results.shown import ShownResult
 from work.models import Job
 
 
-class ShowPage(Protocol):
-    def __call__(
-        self,
-        request: HttpRequest,
-        subject: Any,
-        template: str,
-        context: dict[str, Any],
-        /,
-        *,
-        stage: str,
-        status: int,
-    ) -> HttpResponse: ...
-
-
 @dataclass(frozen=True)
 class SubjectPages:
     """The pages of a kind of subjects: its template `result` extends `results/result.html`.
 
     Attributes
     ----------
+    show : callable
+        Renders a page from the request, the subject, the template's name and its context, with the
+        keyword arguments `stage` and `status`.
     base : str
         The template that pages extend, with the blocks `heading` and `content`.
     table : str
         The name of the address of tables.
     """
 
-    show: ShowPage
+    show: Callable[..., HttpResponse]
     base: str
     table: str
 
@@ -106,7 +95,6 @@ def result_page(
 
 
 def page_context(request: HttpRequest, form: ResultForm) -> tuple[Result | None, dict[str, Any]]:
-    """The result that the page shows, and what the page of every kind shows besides."""
     job = find_job(form.subject, form.kind.job)
     results = Result.objects.of(form.subject, form.kind.name)
     result = choose_version(request, results)
@@ -127,8 +115,8 @@ def picture(
     """Access: members of the team, but for who adjudicates blind. A chart of a result, as
     specification, data or file."""
     found = find_subject(subject, request, slug, Permission.VIEW)
-    result = find_result(request, found, kind)
-    charts = {one.name: one for one in ShownResult(result).charts}
+    shown = ShownResult(find_result(request, found, kind))
+    charts = {one.name: one for one in shown.charts}
     return draw_chart(request, charts.get(chart), name=f"{slug}-{chart}", form=form)
 
 
@@ -169,7 +157,6 @@ def name_download(
 
 
 def find_kind(subject: models.Model, name: str) -> ResultKind[Any]:
-    """The declared kind of a subject's results of that name; 404 if there is none with a page."""
     kind = result_kinds(str(subject._meta.model_name)).get(name)
     if kind is None or not kind.tables:
         raise Http404(f"There are no results called {name}.")
@@ -200,25 +187,26 @@ def find_job(subject: models.Model, kind: str) -> Job | None:
 
 
 def failed_arguments(job: Job | None) -> dict[str, Any]:
-    """The request of a job that failed, which its form offers again; empty for any other."""
     return dict(job.arguments) if job is not None and job.state == Job.State.FAILED else {}
 
 
 def request_by_form(form: ResultForm, actor: User) -> bool:
     if not form.is_valid():
         return False
-    kind, settings = form.kind, form.settings
     try:
         request_result(
-            kind=kind, subject=form.subject, chosen=form.chosen, settings=settings, actor=actor
+            kind=form.kind,
+            subject=form.subject,
+            chosen=form.chosen,
+            settings=form.settings,
+            actor=actor,
         )
-    except kind.refusals as refused:
+    except form.kind.refusals as refused:
         form.add_error(None, ValidationError(str(refused), code=getattr(refused, "code", "")))
     return not form.errors
 
 
 def begin_form(form: ResultForm, result: Result | None, failed: Mapping[str, Any]) -> None:
-    """Offer what was chosen last; for a first result, what the kind prefers."""
     if failed:
         form.begin_with(failed)
     elif result is not None:

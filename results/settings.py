@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from math import inf
@@ -140,8 +140,6 @@ class Flag(Setting):
         return serializers.BooleanField(default=default)
 
     def add_option(self, parser: ArgumentParser, name: str, default: Any) -> None:
-        from argparse import BooleanOptionalAction
-
         parser.add_argument(
             name_option(name), action=BooleanOptionalAction, default=default, help=str(self.label)
         )

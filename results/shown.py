@@ -1,11 +1,9 @@
 """A result as pages, files and the API show it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from presentation import documents
 from presentation.table_files import TABLE_FORMS
@@ -24,8 +22,6 @@ class Fold:
 
 
 class ShownResult:
-    """A result read by its kind: the answer, sentences, charts and tables."""
-
     table_forms = tuple(TABLE_FORMS)
 
     def __init__(self, result: Result) -> None:
@@ -39,14 +35,15 @@ class ShownResult:
         record: Mapping[str, Any],
         settings: Mapping[str, Any],
         notes: Sequence[str],
-    ) -> ShownResult:
-        result = Result(
-            kind=kind.name,
-            settings=dict(settings),
-            notes=[{"text": str(note)} for note in notes],
-            packed_record=pack_record(record),
+    ) -> Self:
+        return cls(
+            Result(
+                kind=kind.name,
+                settings=dict(settings),
+                notes=[{"text": str(note)} for note in notes],
+                packed_record=pack_record(record),
+            )
         )
-        return cls(result)
 
     @cached_property
     def answer(self) -> str:

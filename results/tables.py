@@ -105,8 +105,6 @@ class Estimate(Column):
 
 @dataclass(frozen=True)
 class PValue(Column):
-    """A p-value; `reason` of a row is why it is undefined."""
-
     reason: str = ""
 
     def cell(self, row: Row, name: str) -> Cell:

@@ -250,7 +250,7 @@ WRITE_REPORT = "write_collection_report"
 
 def request_report(*, collection: Collection, actor: User | None) -> Job:
     kind = ReportKind()
-    basis = digest_inputs(kind.form, kind.describe_inputs(collection, []), {})
+    basis = digest_inputs(kind, collection, [], {})
     return request_result(
         kind=kind, subject=collection, chosen={}, settings={"basis": basis[:12]}, actor=actor
     )

@@ -11,7 +11,7 @@ from annotation.exceptions import StudyUnfit
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
-from presentation.files import PresentationError
+from presentation.files import FileUnwritable
 from presentation.row_files import RowFile, row_csv
 from results.models import Result
 from retrieval.audit.collection import audit_collection
@@ -484,6 +484,6 @@ def test_a_file_is_replaced_whole_and_a_path_that_cannot_be_written_is_reported(
     (folder / "inside").mkdir(parents=True)
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "nowhere" / "qrels.txt", folder, tmp_path / "file" / "qrels.txt"):
-        with refused_naming(PresentationError, path):
+        with refused_naming(FileUnwritable, path):
             qrels.write(path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder", "qrels.txt"]

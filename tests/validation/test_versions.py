@@ -7,7 +7,7 @@ import pytest
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
 from metrics.stored_scores import write_scores
-from presentation.files import PresentationError
+from presentation.files import FileUnwritable
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study
 from tests.codes import refused_naming
@@ -204,7 +204,7 @@ def test_the_command_makes_versions_and_says_which(study, first):
 
 def test_the_command_writes_the_whole_to_a_file(study, first, tmp_path):
     path = tmp_path / "report.json"
-    with refused_naming(PresentationError, "none"):
+    with refused_naming(FileUnwritable, "none"):
         command_output("validate_study", "judged", output=tmp_path / "none" / "report.json")
     assert list_validations(study).count() == 1  # none was made for nothing
     command_output("validate_study", "judged", resamples=5, output=path, plan=["sample:pearson"])

@@ -48,13 +48,9 @@ class Command(BaseCommand):
         job.refresh_from_db()
         if job.state != Job.State.DONE:
             raise CommandError(job.message or f"Job {job.pk} is {job.get_state_display()}.")
-        self._print(ShownResult(find_job_result(kind, job)), as_json=options["json"])
-
-    def _print(self, shown: ShownResult, *, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(shown.export() | shown.summarize(), indent=1))
-            return
-        self.stdout.write(shown.write_text())
+        shown = ShownResult(find_job_result(kind, job))
+        record = shown.export() | shown.summarize() if options["json"] else None
+        self.stdout.write(json.dumps(record, indent=1) if record else shown.write_text())
 
 
 def _choose(one: Inputs, offered: Sequence[Any], named: Any, name: str) -> list[Any]:
