@@ -63,8 +63,6 @@ class NotPaired(MetricsError):
 
 
 class FileUnfit(FileRefused):
-    """A file to score, or of scores, cannot be used."""
-
     advice = " Nothing was scored."
 
 
@@ -77,8 +75,6 @@ class NothingToValidate(MetricsError):
 
 
 class ValidationUnknown(MetricsError):
-    """A study has no report of that version."""
-
     def __init__(self, version: int, known: list[int]) -> None:
         versions = ", ".join(map(str, known)) or "none yet"
         super().__init__(f"There is no validation report {version}; there are: {versions}.")

@@ -119,7 +119,8 @@ def score_file(
     with held(output):
         sheet = _Sheet(output, examples)
         jobs = _jobs(scorers)
-        sheet.begin(jobs if retry_undefined else ())
+        sheet.forget_undefined(jobs if retry_undefined else ())
+        write_scores_file(output, sheet.rows.values())
         for job in jobs:
             steps = _score(sheet, job)
             for _ in reporter(job.scorer.name)(steps, len(sheet.waiting(job))):
@@ -179,12 +180,12 @@ class _Sheet:
         self.rows = self._still_true(read_scores(path))
 
     def forget_undefined(self, jobs: Sequence[_Job]) -> None:
-        anew = {key for job in jobs for key in self._undefined(job)}
-        self.rows = {key: row for key, row in self.rows.items() if key not in anew}
-
-    def begin(self, retried: Sequence[_Job]) -> None:
-        self.forget_undefined(retried)
-        write_scores_file(self.path, self.rows.values())
+        anew = {key for job in jobs for each in self.examples for key in job.keys_of(each)}
+        self.rows = {
+            key: row
+            for key, row in self.rows.items()
+            if key not in anew or not math.isnan(row.value)
+        }
 
     def waiting(self, job: _Job) -> list[tuple[int, Content]]:
         return [
@@ -211,10 +212,6 @@ class _Sheet:
         self.rows = {key: self.rows[key] for key in ordered} | self.rows
         write_scores_file(self.path, self.rows.values())
 
-    def _undefined(self, job: _Job) -> set[ScoreKey]:
-        keys = (key for example in self.examples for key in job.keys_of(example))
-        return {p for p in keys if p in self.rows and math.isnan(self.rows[p].value)}
-
     def _still_true(self, rows: Sequence[ScoreRow]) -> dict[ScoreKey, ScoreRow]:
         digests = {
             (example.item, example.system): content.digest
@@ -231,13 +228,14 @@ def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:
     for batch in chunks(grouped(sheet.waiting(job)), job.scorer.batch_size):
         scores = measured(job.scorer, [sheet.examples[numbers[0]] for _, numbers in batch])
         sheet.count_replies(scores)
-        rows = [
-            _row(key, outputs[key.metric], content)
-            for (content, numbers), outputs in zip(batch, scores, strict=True)
-            for number in numbers
-            for key in job.keys_of(sheet.examples[number])
-        ]
-        sheet.add(rows)
+        sheet.add(
+            [
+                _row(key, outputs[key.metric], content)
+                for (content, numbers), outputs in zip(batch, scores, strict=True)
+                for number in numbers
+                for key in job.keys_of(sheet.examples[number])
+            ]
+        )
         yield from (number for _, numbers in batch for number in numbers)
 
 
@@ -257,14 +255,13 @@ def _planned(sheet: _Sheet, job: _Job) -> Plan:
 
 def _row(key: ScoreKey, score: Score, content: Content) -> ScoreRow:
     stored = finite(score)
-    reason = " ".join((stored.reason or "").split())
     return ScoreRow(
         item=key.item,
         system=key.system,
         metric=key.metric,
         value=float(stored.value),
         signature=key.signature,
-        reason=reason,
+        reason=" ".join((stored.reason or "").split()),
         input=content.digest,
     )
 

@@ -1,8 +1,5 @@
 """A team's connections to language models: where they are, and the key, which is encrypted."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -11,14 +8,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import Team, User
 from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from metrics.exceptions import ParameterRefused
 from metrics.models import JudgeConnection
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
 from work.addresses import checked_addresses
-
-if TYPE_CHECKING:
-    from accounts.models import Team, User
 
 
 @transaction.atomic
@@ -108,7 +103,10 @@ def reencrypt_judge_connections() -> int:
 
 
 def _record(action: str, connection: JudgeConnection, actor: User) -> None:
-    details: dict[str, Any] = {"address": connection.base_url}
     record(
-        team=connection.team, actor=actor, action=action, subject=connection.name, details=details
+        team=connection.team,
+        actor=actor,
+        action=action,
+        subject=connection.name,
+        details={"address": connection.base_url},
     )

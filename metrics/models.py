@@ -1,9 +1,7 @@
 """Scores that automatic metrics gave to a study's candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
@@ -18,22 +16,15 @@ from work.models import Leased
 
 
 class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
-    def of(self, study: Study) -> ScoringRunQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(study=study)
 
-    def counted(self) -> ScoringRunQuerySet:
+    def counted(self) -> Self:
         """With `n_scores` and, among them, `n_undefined`."""
         return self.annotate(
             n_scores=counted(Score.objects.all(), "run"),
             n_undefined=counted(Score.objects.filter(value=None), "run"),
         )
-
-    def leading(self) -> ScoringRunQuerySet:
-        """One of each scorer's outputs: the run that holds the state of them all."""
-        return self.filter(leader=None)
-
-    def running(self) -> ScoringRunQuerySet:
-        return self.filter(state=ScoringRun.State.RUNNING)
 
 
 def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
@@ -134,10 +125,10 @@ class Score(models.Model):
 
 
 class JudgeVersionQuerySet(models.QuerySet["JudgeVersion"]):
-    def of(self, study: Study) -> JudgeVersionQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(study=study)
 
-    def called(self, metric: str, name: str) -> JudgeVersionQuerySet:
+    def called(self, metric: str, name: str) -> Self:
         """All versions of that name, the newest first."""
         return self.filter(metric=metric, name=name).order_by("-version")
 
@@ -168,10 +159,10 @@ class JudgeVersion(models.Model):
 
 
 class JudgeConnectionQuerySet(models.QuerySet["JudgeConnection"]):
-    def of(self, team: Team) -> JudgeConnectionQuerySet:
+    def of(self, team: Team) -> Self:
         return self.filter(team=team)
 
-    def usable(self) -> JudgeConnectionQuerySet:
+    def usable(self) -> Self:
         return self.filter(closed_at=None)
 
 
@@ -205,7 +196,7 @@ class JudgeConnection(models.Model):
 
 
 class ScoringRequestQuerySet(models.QuerySet["ScoringRequest"]):
-    def of(self, study: Study) -> ScoringRequestQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(study=study)
 
 

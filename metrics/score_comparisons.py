@@ -141,12 +141,11 @@ def _pairs(run: pd.DataFrame, prompts: Sequence[str]) -> Iterator[tuple[str, pd.
     """Answers under both prompts, a row a question: the mean of all systems', then each one's."""
     compared = run[run["condition"].isin(prompts)]
     pairs = compared.pivot(index=["system", "context"], columns="condition", values="value")
-    order = list(dict.fromkeys(compared["system"]))
     yield (
         ALL,
         pairs.dropna().groupby("context", sort=False).mean().reindex(pairs.index.unique("context")),
     )
-    for system in order:
+    for system in dict.fromkeys(compared["system"]):
         yield str(system), pairs.loc[system]
 
 
@@ -154,13 +153,12 @@ def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame)
     if scores.empty:
         raise NotPaired(f"Study '{study.slug}' has no scores; score it first.", code="no_scores")
     conditions = list(dict.fromkeys(scores["condition"]))
-    for prompt in prompts:
-        if prompt not in conditions:
-            available = ", ".join(name for name in conditions if name) or "none"
-            raise NotPaired(
-                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {available}.",
-                code="unknown_condition",
-            )
+    if unknown := [prompt for prompt in prompts if prompt not in conditions]:
+        available = ", ".join(name for name in conditions if name) or "none"
+        raise NotPaired(
+            f"Study '{study.slug}' has no condition '{unknown[0]}'. Conditions: {available}.",
+            code="unknown_condition",
+        )
     if prompts[0] == prompts[1]:
         message = f"'{prompts[0]}' cannot be compared with itself; name two conditions."
         raise NotPaired(message, code="same_condition")

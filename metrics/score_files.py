@@ -54,8 +54,7 @@ COLUMNS = [field.name for field in fields(ScoreRow)]
 def read_examples(path: Path, reading: Reading | None = None) -> list[Example]:
     reading = reading or Reading()
     try:
-        rows = read_rows(path, NEEDED, report=reading.report)
-        return _examples(rows, reading)
+        return _examples(read_rows(path, NEEDED, report=reading.report), reading)
     except ImportRefused as refused:
         raise FileUnfit(
             path,
@@ -179,7 +178,6 @@ def _write(file: TextIO, records: Iterable[list[str]]) -> None:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Turn a failure to write a file into a `FileUnfit`."""
     try:
         yield
     except OSError as error:

@@ -54,8 +54,6 @@ class ScoreColumns:
 
 @dataclass(frozen=True, slots=True)
 class ScoreKey:
-    """Which score of which candidate a row holds; numbers are rows of the file."""
-
     item: str
     candidate: str
     metric: str

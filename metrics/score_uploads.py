@@ -1,11 +1,9 @@
 """Uploaded scores: what their columns are, what they come to, and writing them into a study."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _, ngettext
@@ -33,11 +31,7 @@ from metrics.score_tables import (
     read_score_table,
     write_score_table,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from work.execution import RunningJob
+from work.execution import RunningJob
 
 ROWS_SHOWN, METRICS_SHOWN = 30, 50
 
@@ -87,7 +81,6 @@ def _is_number(text: str) -> bool:
 
 
 def read_scores_upload(running: RunningJob) -> str:
-    """Find out what an uploaded table of scores holds, and all that is wrong with it."""
     upload = Upload.objects.select_related("study").get(pk=running.arguments["upload"])
     faults, report = Faults(), ReadingReport()
     try:
@@ -136,7 +129,6 @@ def _first_settings(upload: Upload) -> ScoreSettings:
 def _read(
     upload: Upload, table: OpenTable, chosen: ScoreSettings, faults: Faults, running: RunningJob
 ) -> tuple[ScoreTable, ReadingReport]:
-    columns = score_columns(chosen)
     # The columns were counted by the same table before.
     report = table.source.report = ReadingReport(notes=list(table.report.notes))
     rows: Iterator[Row] = iter(_passing(running, upload.n_rows or 0)(table.rows(faults)))
@@ -156,7 +148,12 @@ def _read(
     signature = chosen.signature_for(upload)
     reading = Reading(chosen.policies, report)
     scores = read_score_table(
-        _study(upload), seen(), columns, signature=signature, note=note, reading=reading
+        _study(upload),
+        seen(),
+        score_columns(chosen),
+        signature=signature,
+        note=note,
+        reading=reading,
     )
     return scores, report
 
@@ -193,7 +190,9 @@ def import_scores_upload(running: RunningJob) -> str:
     study = _study(upload)
     with opened_upload(upload) as table:
         scores, _report = _read(upload, table, chosen, faults, running)
-    _require_fit(upload, scores, faults)
+    require_no_faults(upload, faults)
+    if not scores.values:
+        raise AnnotationError(_("The file holds no score. Nothing was imported."))
     with transaction.atomic():
         write_score_table(
             study, scores, lower_is_better=chosen.lower, signature=chosen.signature_for(upload)
@@ -205,17 +204,7 @@ def import_scores_upload(running: RunningJob) -> str:
         rows = Upload.objects.filter(pk=upload.pk)
         rows.update(result=study, faults=[], n_faults=0, sample=[])
         upload.parts.all().delete()
-        message = imported_message(scores)
+        counts = ", ".join(f"{metric} ({n:,})" for metric, n in scores.counts.items())
+        message = _("Scores are imported: {counts}.").format(counts=counts)
         running.complete(message)
     return message
-
-
-def _require_fit(upload: Upload, scores: ScoreTable, faults: Faults) -> None:
-    require_no_faults(upload, faults)
-    if not scores.values:
-        raise AnnotationError(_("The file holds no score. Nothing was imported."))
-
-
-def imported_message(scores: ScoreTable) -> str:
-    counts = ", ".join(f"{metric} ({n:,})" for metric, n in scores.counts.items())
-    return _("Scores are imported: {counts}.").format(counts=counts)

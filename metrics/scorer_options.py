@@ -39,7 +39,9 @@ def chosen_scorers(
                 f"({', '.join(metrics)}).",
                 code="unrequested_metric",
             )
-        parameters[metric][parameter] = _stored_value(study, metric, parameter, value) or value
+        if study is not None and parameter == "settings" and is_judge(metric):
+            value = stored_settings(study, metric, str(value)) or value
+        parameters[metric][parameter] = value
     if judges := [name for name in metrics if is_judge(name)]:
         client = judges_client(caps)
         for name in judges:
@@ -56,14 +58,7 @@ def _parts(setting: str) -> tuple[str, str, object]:
     return metric, parameter, _value(metric, parameter, text.strip())
 
 
-def _stored_value(study: Study | None, metric: str, parameter: str, value: object) -> object:
-    if study is None or parameter != "settings" or not is_judge(metric):
-        return None
-    return stored_settings(study, metric, str(value))
-
-
 def _value(metric: str, parameter: str, text: str) -> object:
-    """Text where the parameter's default is text; else JSON where it is that, else text."""
     if isinstance(defaults_of(metric).get(parameter), str):
         return text
     try:

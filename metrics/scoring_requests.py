@@ -1,18 +1,17 @@
 """Scoring that a person asks for on a page: planned first, then confirmed, then done, under caps
 that hold for all of it, however often it is taken up again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from annotation.access import record_in
 from annotation.models import Study
 from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of, request_study_job
@@ -23,12 +22,9 @@ from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.endpoint import limits_from
 from metrics.scorers.scorer import Scorer
 from metrics.study_judges import is_judge, stored_settings
-from metrics.study_scores import Plan, Scored, named_scorer, plan_scoring, score_study
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from work.execution import RunningJob
-    from work.models import Job
+from metrics.study_scores import Scored, named_scorer, plan_scoring, score_study
+from work.execution import RunningJob
+from work.models import Job
 
 T = TypeVar("T")
 # What the operator says of endpoints in general holds for every connection.
@@ -43,13 +39,11 @@ def request_plan(
     requested_by: User,
     connection: JudgeConnection | None = None,
     **of_judges: Any,
-) -> tuple[ScoringRequest, Job]:
+) -> ScoringRequest:
     """Have it found out what scoring would take; nothing is scored before that is confirmed.
 
     `of_judges` are the model, prices and caps of a request.
     """
-    if is_judge(metric):
-        _require_caps(connection, of_judges)
     request = ScoringRequest.objects.create(
         study=study,
         metric=metric,
@@ -59,21 +53,10 @@ def request_plan(
         **of_judges,
     )
     arguments = {"request": request.pk}
-    job = request_study_job(
+    request_study_job(
         study=study, kind=PLAN_SCORE, names=[metric], arguments=arguments, requested_by=requested_by
     )
-    return request, job
-
-
-def _require_caps(connection: JudgeConnection | None, of_judges: dict[str, Any]) -> None:
-    if connection is None or not of_judges.get("model"):
-        raise ParameterRefused(_("Choose a connection and a model."))
-    prices = ("usd_per_million_input", "usd_per_million_output")
-    has_price = any(of_judges.get(name) for name in prices)
-    if has_price and not of_judges.get("max_usd"):
-        raise ParameterRefused(_("Say how much it may cost at most."))
-    if not has_price and not of_judges.get("max_requests"):
-        raise ParameterRefused(_("Without a price only a cap on requests can stop the run."))
+    return request
 
 
 def plan_request(running: RunningJob) -> str:
@@ -83,14 +66,10 @@ def plan_request(running: RunningJob) -> str:
         plan = plan_scoring(study=request.study, scorer=scorer)
     finally:
         _note_spent(request, client)
-    ScoringRequest.objects.filter(pk=request.pk).update(estimate=_record(plan))
-    return _("Estimated; nothing is scored yet.")
-
-
-def _record(plan: Plan) -> dict[str, Any]:
     record = plan.record()
     record["n_texts"] = record.pop("examples")
-    return record
+    ScoringRequest.objects.filter(pk=request.pk).update(estimate=record)
+    return _("Estimated; nothing is scored yet.")
 
 
 def confirm_request(*, request: ScoringRequest, actor: User) -> bool:
@@ -191,7 +170,8 @@ def _client(request: ScoringRequest) -> Client:
         client = client_from(variables)
     except ValueError as error:
         raise ParameterRefused(f"{error}.") from error
-    client.budget.resume(request.n_requests, request.spent_usd)
+    # Earlier runs of the request count against its caps.
+    client.budget.requests, client.budget.usd = request.n_requests, request.spent_usd
     # A batch at its highest price before it is sent: a process killed meanwhile spent no more.
     client.budget.on_batch = partial(_keep_spent, request)
     return client

@@ -78,17 +78,19 @@ def write_scores(
         run.scores.filter(candidate__in=batch).delete()
     Score.objects.bulk_create(
         (
-            score_of(run, known[pair].pk, scorers.Score(value, _reason(value, reasons.get(pair))))
+            score_of(
+                run,
+                known[pair].pk,
+                scorers.Score(value, reasons.get(pair) or "not computed")
+                if math.isnan(value)
+                else scorers.Score(value),
+            )
             for pair, value in values.items()
         ),
         batch_size=500,
     )
     count_scores_change(study_id=study.pk)
     return run
-
-
-def _reason(value: float, known: str | None) -> str | None:
-    return known or "not computed" if math.isnan(value) else None
 
 
 class RunLease(Lease):

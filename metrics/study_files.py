@@ -37,7 +37,6 @@ def score_frame(study: Study) -> pd.DataFrame:
 
 
 def score_rows(study: Study) -> RowFile:
-    """Every score with its signature, in the order of the frame."""
     kinds: dict[str, Kind] = {**dict.fromkeys(COLUMNS, "text"), "value": "number"}
     return RowFile(kinds, chain.from_iterable(_scores(study)))
 

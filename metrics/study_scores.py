@@ -151,7 +151,6 @@ def _counted_replies(run: ScoringRun) -> dict[str, Any]:
 
 
 def signature_of(scorer: Scorer, output: str = "") -> str:
-    """The scorer's signature, or an output's; a missing model is reported as ModelUnfit."""
     try:
         signature = scorer.signature_for(output) if output else scorer.signature
     except ScorerError as error:

@@ -4,8 +4,6 @@ Every name in bold is a control that an instruction works, or a form's field; ev
 begins with a verb of `INSTRUCTIONS` is done. A picture is taken where the text has it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

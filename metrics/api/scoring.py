@@ -1,6 +1,7 @@
 """Scores of metrics, and scoring: at once without an endpoint, by judges once it is confirmed."""
 
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -27,10 +28,7 @@ from console.api.operations import lists, page, reads, stretch, stretches, write
 from metrics.judge_connections import close_judge_connection
 from metrics.models import JudgeConnection, Score, ScoringRequest, ScoringRun
 from metrics.pages.metric_forms import metrics_on_offer
-from metrics.pages.scoring import (
-    request_by_form,
-    scoring_form,
-)
+from metrics.pages.scoring import find_request, request_by_form, scoring_form
 from metrics.scorers.registry import SCORERS
 from metrics.scoring_requests import confirm_request, last_job_of
 from metrics.study_judges import is_judge
@@ -89,20 +87,15 @@ def _metric(study: Study, name: str) -> dict[str, Any]:
 def _setting(form: forms.Form, name: str, field: forms.Field) -> dict[str, Any]:
     kind = next((kind for known, kind in KINDS if isinstance(field, known)), "text")
     initial = form.get_initial_for_field(field, name)
-    choices = [str(getattr(value, "value", value)) for value, _label in _choices(field)]
+    choices: Any = field.choices if isinstance(field, forms.ChoiceField) else ()
     return {
         "name": name,
         "label": str(field.label),
         "kind": kind,
         "is_required": field.required and initial is None,
         "default": None if initial is None else str(initial),
-        "choices": choices,
+        "choices": [str(getattr(value, "value", value)) for value, _label in choices],
     }
-
-
-def _choices(field: forms.Field) -> list[tuple[Any, Any]]:
-    choices: Any = field.choices if isinstance(field, forms.ChoiceField) else []
-    return list(choices)
 
 
 class ScoringRequestRowSerializer(serializers.ModelSerializer[ScoringRequest]):
@@ -197,8 +190,7 @@ class ScoringRequests(Endpoint):
         if is_judge(metric):
             study = self.study(slug, Permission.SPEND)
         form = _filled(study, metric, body["settings"])
-        row = request_by_form(study, metric, form, self.person)
-        return _answer(request, study, row)
+        return _answer(request, study, request_by_form(study, metric, form, self.person))
 
 
 def _filled(study: Study, metric: str, settings: dict[str, Any]) -> Any:
@@ -235,7 +227,7 @@ class OneScoringRequest(Endpoint):
 
         Access: those who may analyse; of judges, those who may spend, too.
         """
-        row = _request_of(self, slug, request_id)
+        row = find_request(partial(self.study, slug), request_id)
         return Response(ScoringRequestSerializer(row, context={"request": request}).data)
 
 
@@ -248,21 +240,11 @@ class Confirmation(Endpoint):
 
         Access: those who may analyse; by judges, those who may spend, too.
         """
-        row = _request_of(self, slug, request_id)
+        row = find_request(partial(self.study, slug), request_id)
         if row.estimate is None:
             raise Conflict(_("It is not estimated: look at its job."))
         confirm_request(request=row, actor=self.person)
         return _answer(request, row.study, row)
-
-
-def _request_of(endpoint: Endpoint, slug: str, request_id: int) -> ScoringRequest:
-    study = endpoint.study(slug, Permission.ANALYSE)
-    rows = ScoringRequest.objects.of(study).select_related("connection", "requested_by")
-    row = get_object_or_404(rows, pk=request_id)
-    if row.connection_id is not None:
-        endpoint.study(slug, Permission.SPEND)
-    row.study = study
-    return row
 
 
 def _answer(request: Request, study: Study, row: ScoringRequest) -> Response:
@@ -327,8 +309,7 @@ class RunSerializer(serializers.ModelSerializer[ScoringRun]):
 
     def get_error(self, run: ScoringRun) -> str:
         may = self.context["request"]._request.permissions
-        is_for_all = run.judge is None or Permission.VIEW_MONEY in may
-        return run.error if is_for_all else ""
+        return run.error if run.judge is None or Permission.VIEW_MONEY in may else ""
 
 
 class ScoreSerializer(serializers.ModelSerializer[Score]):

@@ -65,7 +65,6 @@ class ParametersForm(forms.Form):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is said otherwise than by default."""
         defaults = defaults_of(self.metric)
         data = self.cleaned_data
         values = {name: None if data[name] == "" else data[name] for name in self.fields}
@@ -157,7 +156,7 @@ class JudgeForm(forms.Form):
     @property
     def of_judges(self) -> dict[str, Any]:
         names = ("model", "usd_per_million_input", "usd_per_million_output", "max_requests")
-        data = {name: self.cleaned_data[name] for name in names}
+        data = {name: self.cleaned_data[name] for name in ("connection", *names)}
         has_price = data["usd_per_million_input"] or data["usd_per_million_output"]
         return data | {"max_usd": self.cleaned_data["max_usd"] if has_price else None}
 
@@ -270,8 +269,7 @@ CHANGEABLE = {"geval": ("n", "distribution"), "judge": ()}
 
 def has_references(study: Study) -> bool:
     references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
-    facts = stage_facts(study, has_references=Exists(references))
-    return bool(facts["has_references"])
+    return bool(stage_facts(study, has_references=Exists(references))["has_references"])
 
 
 @cache

@@ -1,7 +1,6 @@
 """Whether a study has scores, and who may control the jobs that make them."""
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -15,10 +14,6 @@ from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_files import score_rows
 from metrics.study_judges import is_judge
 from work.models import Job
-
-
-def _score_counts() -> dict[str, Any]:
-    return {"has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk")))}
 
 
 def _to_resume(job: Job) -> Collection[Permission]:
@@ -41,6 +36,6 @@ register_dataset_table(
         lambda study: ScoringRun.objects.of(study).exists(),
     )
 )
-register_counts(_score_counts)
+register_counts(lambda: {"has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk")))})
 for kind, page in ((SCORE, "validation"), (PLAN_SCORE, "scoring")):
     register_job_access(kind, JobAccess(page, Permission.ANALYSE, _to_resume, _to_read))

@@ -1,5 +1,7 @@
 """Scoring by any metric with its parameters: what it would take, then doing it, under a cap."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -74,19 +76,10 @@ def request_by_form(
 ) -> ScoringRequest:
     if isinstance(form, JudgeForm):
         reference = form.settings_reference()
-        row, _job = request_plan(
-            study=study,
-            metric=metric,
-            parameters={"settings": reference} if reference else {},
-            requested_by=user,
-            connection=form.cleaned_data["connection"],
-            **form.of_judges,
-        )
+        terms = form.of_judges | {"parameters": {"settings": reference} if reference else {}}
     else:
-        row, _job = request_plan(
-            study=study, metric=metric, parameters=form.parameters, requested_by=user
-        )
-    return row
+        terms = {"parameters": form.parameters}
+    return request_plan(study=study, metric=metric, requested_by=user, **terms)
 
 
 def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
@@ -107,13 +100,13 @@ def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
     }
 
 
-def _request_for(request: HttpRequest, slug: str, request_id: int) -> ScoringRequest:
-    """A request of the study; those of judges are for those who may spend."""
-    study = study_for(request, slug, Permission.ANALYSE)
-    rows = ScoringRequest.objects.of(study).select_related("connection")
+def find_request(find_study: Callable[[Permission], Study], request_id: int) -> ScoringRequest:
+    """Find a request of a study that `find_study` returns to whoever has a permission."""
+    study = find_study(Permission.ANALYSE)
+    rows = ScoringRequest.objects.of(study).select_related("connection", "requested_by")
     row = get_object_or_404(rows, pk=request_id)
     if row.connection_id is not None:
-        study = study_for(request, slug, Permission.SPEND)
+        study = find_study(Permission.SPEND)
     row.study = study
     return row
 
@@ -122,7 +115,7 @@ def _request_for(request: HttpRequest, slug: str, request_id: int) -> ScoringReq
 @never_cache
 def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
     """Access: those who may analyse; of judges, those who may spend, too."""
-    row = _request_for(request, slug, request_id)
+    row = find_request(partial(study_for, request, slug), request_id)
     context = {"section": "validation", "row": row, "job": last_job_of(row)}
     context["n_under_way"] = most_under_way()
     return study_page(request, row.study, "metrics/scoring_request", context)  # type: ignore[arg-type]
@@ -131,7 +124,7 @@ def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpRes
 @require_POST
 def scoring_confirm(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
     """Access: those who may analyse; by judges, those who may spend, too."""
-    row = _request_for(request, slug, request_id)
+    row = find_request(partial(study_for, request, slug), request_id)
     if confirm_request(request=row, actor=person(request)):
         messages.success(request, _("Scoring in the background; this page follows it."))
     return redirect("console:scoring-request", slug, row.pk)
@@ -172,9 +165,12 @@ def judge_connections(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("The connection is stored."))
             return redirect("console:judge-connections", slug)
-    may_manage = Permission.MANAGE in permissions
-    rows = JudgeConnection.objects.of(team)
-    context = {"team": team, "connections": rows, "form": form, "may_manage": may_manage}
+    context = {
+        "team": team,
+        "connections": JudgeConnection.objects.of(team),
+        "form": form,
+        "may_manage": Permission.MANAGE in permissions,
+    }
     return render(request, "metrics/judge_connections.html", context)
 
 

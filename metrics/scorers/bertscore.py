@@ -140,14 +140,14 @@ class BertScore(Scorer):
         ]
         texts = [text for text in dict.fromkeys(text for pair in pairs for text in pair) if text]
         embedded = dict(zip(texts, self._embed(texts), strict=True))
-        nothing = Matches(0.0, 0.0, 0.0)
-        matches = [
-            self._rescaled(greedy_matches(*embedded[response], *embedded[reference]))
-            if response
-            else nothing
+        return [
+            self._scores(
+                self._rescaled(greedy_matches(*embedded[response], *embedded[reference]))
+                if response
+                else Matches(0.0, 0.0, 0.0)
+            )
             for response, reference in pairs
         ]
-        return [self._scores(match) for match in matches]
 
     def _scores(self, match: Matches) -> Scores:
         weightless = undefined(
@@ -170,8 +170,9 @@ class BertScore(Scorer):
 
         rows = self._token_ids(texts)
         embeddings: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        padding = int(self._checkpoint.tokenizer.pad_token_id or 0)
         for batch in like_lengths(rows, TEXTS_AT_ONCE):
-            ids, mask = padded([rows[row] for row in batch], self._padding, str(self._model.device))
+            ids, mask = padded([rows[row] for row in batch], padding, str(self._model.device))
             with torch.inference_mode():
                 states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
             units = torch.nn.functional.normalize(states.float(), dim=-1).cpu()
@@ -186,10 +187,6 @@ class BertScore(Scorer):
         texts = [lead + text for text in texts]
         limit = token_limit(self._checkpoint.tokenizer, config)
         return token_ids(self._checkpoint.tokenizer, texts, limit, self._checkpoint.label)
-
-    @property
-    def _padding(self) -> int:
-        return int(self._checkpoint.tokenizer.pad_token_id or 0)
 
     @cached_property
     def _weights(self) -> "_Weights":
@@ -207,17 +204,14 @@ class BertScore(Scorer):
         folder = self._checkpoint.folder
         with loading(folder):
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
-            self._check_layer(config)
+            if self.layer > config.num_hidden_layers:
+                raise InvalidValue(
+                    f"layer must be at most {config.num_hidden_layers} for"
+                    f" {self._checkpoint.label}, got {self.layer}",
+                    code="layer_out_of_range",
+                )
         config.num_hidden_layers = self.layer
         return self._checkpoint.load("AutoModel", self.device, config=config)
-
-    def _check_layer(self, config: Any) -> None:
-        if self.layer > config.num_hidden_layers:
-            raise InvalidValue(
-                f"layer must be at most {config.num_hidden_layers} for"
-                f" {self._checkpoint.label}, got {self.layer}",
-                code="layer_out_of_range",
-            )
 
 
 class _Weights(dict[int, float]):

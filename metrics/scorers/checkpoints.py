@@ -272,16 +272,12 @@ def locate(model: str | Path, *, download: bool = False, cache_folder: str | Non
     metrics.scorers.errors.ModelUnavailableError: sentence-transformers/no-such-model is ...
     """
     if str(model) == PACKAGED_MODEL:
-        return _packaged_folder()
+        with model_libraries():
+            package = import_module(PACKAGED_MODEL.replace("-", "_"))
+        return Path(package.get_model_path())
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser()
     return _hub_folder(str(model), download=download, cache_folder=cache_folder)
-
-
-def _packaged_folder() -> Path:
-    with model_libraries():
-        package = import_module(PACKAGED_MODEL.replace("-", "_"))
-    return Path(package.get_model_path())
 
 
 def _hub_folder(name: str, *, download: bool, cache_folder: str | None) -> Path:

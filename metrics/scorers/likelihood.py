@@ -234,7 +234,7 @@ class CausalModel:
         batch: list[Span] = []
         for span in sorted(cut, key=lambda span: span.begin - span.end):
             width = batch[0].end - batch[0].begin if batch else 0
-            logits = (len(batch) + 1) * width * self._vocabulary
+            logits = (len(batch) + 1) * width * self._model.config.vocab_size
             if len(batch) == ROWS_AT_ONCE or logits > LOGITS_AT_ONCE:
                 yield batch
                 batch = []
@@ -290,10 +290,6 @@ class CausalModel:
             getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")
         )
         return next((limit for limit in limits if isinstance(limit, int) and limit > 1), None)
-
-    @cached_property
-    def _vocabulary(self) -> int:
-        return int(self._model.config.vocab_size)
 
     @property
     def _bos(self) -> int:

@@ -305,9 +305,8 @@ class Nll(Scorer):
 
     @property
     def _template_label(self) -> str:
-        if self.template in TEMPLATES:
-            return self.template
-        return f"sha256-{sha256(self.template.encode()).hexdigest()[:16]}"
+        digest = f"sha256-{sha256(self.template.encode()).hexdigest()[:16]}"
+        return self.template if self.template in TEMPLATES else digest
 
     def prompt(self, example: Example) -> str:
         """The text that the response is to follow.
@@ -361,8 +360,7 @@ def _server(endpoint: str, model: str, api_key_variable: str) -> CompletionsServ
             code="endpoint_scheme",
         )
     key = api_key_from(os.environ, api_key_variable)
-    address = Endpoint(base_url=endpoint, model=model, api_key=key)
-    return CompletionsServer(Client(address))
+    return CompletionsServer(Client(Endpoint(base_url=endpoint, model=model, api_key=key)))
 
 
 def _fields(template: str) -> frozenset[str]:

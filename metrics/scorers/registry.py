@@ -139,10 +139,6 @@ class Description:
     licence: str
     size: str
 
-    @property
-    def higher_is_better(self) -> bool:
-        return self.outputs[0] not in self.lower_is_better
-
 
 def available() -> list[Description]:
     """Describe every metric, in the order of the registry.

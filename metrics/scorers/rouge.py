@@ -276,7 +276,6 @@ def _tokens(text: str, tokenizer: str) -> list[str]:
 
 
 def _ngrams(tokens: list[str], n: int) -> Iterable[Hashable]:
-    """Give the n-grams of a text in order; a word is its own 1-gram."""
     if n == 1:
         return tokens
     return zip(*[tokens[start:] for start in range(n)], strict=False)
@@ -284,7 +283,6 @@ def _ngrams(tokens: list[str], n: int) -> Iterable[Hashable]:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _counts(text: str, n: int, tokenizer: str) -> tuple[Mapping[Hashable, int], int]:
-    """Count the n-grams of a text, and how many there are in all."""
     tokens = _tokens(text, tokenizer)
     counts: dict[Hashable, int] = {}
     for ngram in _ngrams(tokens, n):  # on short texts a loop is faster than a Counter

@@ -194,10 +194,6 @@ class Scorer(ABC):
     def primary(self) -> tuple[str, ...]:
         return self.outputs[:1]
 
-    @property
-    def higher_is_better(self) -> bool:
-        return self.higher_is_better_for(self.outputs[0])
-
     def higher_is_better_for(self, output: str) -> bool:
         require_one_of(output=(output, self.outputs))
         return output not in self.lower_is_better
@@ -276,12 +272,8 @@ class Scorer(ABC):
 
     def _missing(self, example: Example) -> str:
         """Name the fields that are needed and blank; a blank cell of a file is no reference."""
-        blank = []
-        for need in self.needs:
-            text = getattr(example, need)
-            if not text or text.isspace():
-                blank.append(need)
-        return " and no ".join(sorted(blank)) if blank else ""
+        blank = (need for need in self.needs if not (getattr(example, need) or "").strip())
+        return " and no ".join(sorted(blank))
 
     def _checked(self, scores: Scores) -> Scores:
         """Hold a scorer to its word: its outputs, and a reason with every NaN."""

@@ -109,9 +109,8 @@ class Style(Scorer):
 
     @property
     def _labels_digest(self) -> str:
-        if not self.labels:
-            return "own"
-        return f"sha256-{sha256(repr(sorted(self.labels.items())).encode()).hexdigest()[:16]}"
+        digest = sha256(repr(sorted(self.labels.items())).encode()).hexdigest()[:16]
+        return f"sha256-{digest}" if self.labels else "own"
 
     def measure(self, examples: Sequence[Example]) -> list[Scores]:
         texts = list(dict.fromkeys(example.response for example in examples))

@@ -131,8 +131,7 @@ def padded(
     """
     import torch
 
-    width = max(map(len, rows))
-    ids = torch.full((len(rows), width), padding, dtype=torch.long)
+    ids = torch.full((len(rows), max(map(len, rows))), padding, dtype=torch.long)
     mask = torch.zeros_like(ids)
     for row, tokens in enumerate(rows):
         ids[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)

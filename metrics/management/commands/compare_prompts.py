@@ -37,15 +37,12 @@ class Command(BaseCommand):
             seed=options["seed"],
         )
         scores = system_scores(compared)
-        self.stdout.write(_json(scores, effects) if options["json"] else _text(scores, effects))
-
-
-def _json(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
-    record = {
-        "systems": [score.record() for score in scores],
-        "prompts": [effect.record() for effect in effects],
-    }
-    return json.dumps(record, indent=1)
+        record = {
+            "systems": [score.record() for score in scores],
+            "prompts": [effect.record() for effect in effects],
+        }
+        text = json.dumps(record, indent=1) if options["json"] else _text(scores, effects)
+        self.stdout.write(text)
 
 
 def _text(scores: list[SystemScore], effects: list[PromptEffect]) -> str:

@@ -21,10 +21,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         capabilities = probe_anew(judges_client())
-        report = (
+        self.stdout.write(
             json.dumps(asdict(capabilities), indent=1) if options["json"] else _report(capabilities)
         )
-        self.stdout.write(report)
 
 
 def _report(capabilities: Capabilities) -> str:

@@ -26,8 +26,7 @@ class Command(BaseCommand):
 
 
 def _version(version: dict[str, Any]) -> str:
-    setting = f"{version['metric']}.settings={version['name']}@{version['version']}"
-    return f"{setting} ({version['fingerprint']})"
+    return "{metric}.settings={name}@{version} ({fingerprint})".format_map(version)
 
 
 def _run(run: dict[str, Any]) -> str:

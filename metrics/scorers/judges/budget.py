@@ -145,24 +145,6 @@ class Budget:
         self.on_batch: Callable[[int, Decimal], None] | None = None
         self._lock = Lock()
 
-    def resume(self, requests: int, usd: Decimal) -> None:
-        """Go on from what earlier runs under the same caps spent.
-
-        Parameters
-        ----------
-        requests : int
-        usd : Decimal
-
-        Examples
-        --------
-        >>> budget = Budget(max_requests=3)
-        >>> budget.resume(2, Decimal(0))
-        >>> budget.check(2, Usage())
-        Traceback (most recent call last):
-        metrics.scorers.errors.BudgetSpentError: the cap of 3 requests is reached: 2 were ...
-        """
-        self.requests, self.usd = requests, usd
-
     def begin(self, requests: int, usage: Usage) -> None:
         """Check a batch, and say what is spent at most when it is done, before any of it is sent.
 

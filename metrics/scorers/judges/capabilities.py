@@ -10,7 +10,7 @@ from secrets import token_hex
 from metrics.scorers.errors import EndpointError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
-from metrics.scorers.judges.readings import Answer, Reply, Token
+from metrics.scorers.judges.readings import Answer, Reply
 from metrics.scorers.judges.settings import digest
 
 REQUESTED_LOGPROBS = 5
@@ -116,7 +116,9 @@ def probe(client: Client) -> Capabilities:
         reported_model=plain.model,
         several_replies=len(several) == 2,
         samples_differ=len({reply.text for replies, _ in draws for reply in replies}) == 2,
-        top_logprobs=_alternatives(tops),
+        top_logprobs=max(
+            (len(token.alternatives) for reply in tops[:1] for token in reply.tokens), default=0
+        ),
         echoed_logprobs=_is_echo(echoed),
         evidence=(
             ("chat", _summary((plain.replies[0],))),
@@ -141,11 +143,6 @@ def _summary(replies: tuple[Reply, ...]) -> str:
     n_tokens = len(replies[0].tokens)
     tokens = f"{n_tokens} tokens with log-probabilities" if n_tokens else "no log-probabilities"
     return f"{len(replies)} {'reply' if len(replies) == 1 else 'replies'} ({texts}), {tokens}"
-
-
-def _alternatives(replies: tuple[Reply, ...]) -> int:
-    tokens: tuple[Token, ...] = replies[0].tokens if replies else ()
-    return max((len(token.alternatives) for token in tokens), default=0)
 
 
 def _is_echo(replies: tuple[Reply, ...]) -> bool:

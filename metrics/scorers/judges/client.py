@@ -229,8 +229,6 @@ def _wait_seconds(state: RetryCallState) -> float:
 
 
 class _WaitExceeds(stop_base):
-    """Gives up where the next wait would be longer than this."""
-
     def __init__(self, longest_seconds: float) -> None:
         self.longest_seconds = longest_seconds
 

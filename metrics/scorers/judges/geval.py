@@ -21,12 +21,12 @@ from metrics.scorers.judges.readings import (
 from metrics.scorers.judges.samples import Distribution, Sample, Sampling, from_samples, from_tokens
 from metrics.scorers.judges.settings import (
     EXAMPLE_FIELDS,
+    NEEDED_FIELDS,
     JudgeSettings,
     chat,
     check_template,
     digest,
     fill,
-    needed,
 )
 from metrics.scorers.scorer import Example, Score, sign
 
@@ -265,7 +265,8 @@ class GEval(EndpointJudge):
     ) -> None:
         super().__init__(client, honours_n=honours_n)
         self.settings = read_settings(settings) if isinstance(settings, str) else settings
-        self.needs = needed(check_template("form", self.settings.form_in_use, FORM_FIELDS))
+        used = check_template("form", self.settings.form_in_use, FORM_FIELDS)
+        self.needs = used & NEEDED_FIELDS
 
     @property
     def signature(self) -> str:
@@ -308,7 +309,8 @@ class GEval(EndpointJudge):
         )
         if not weighted.weights:
             codes = ", ".join(f"{code}: {n}" for code, n in unread.items())
-            problem = f"no rating in {_counted(len(sample.replies))}"
+            n = len(sample.replies)
+            problem = f"no rating in {'the reply' if n == 1 else f'any of {n} replies'}"
             problem += f" ({codes})" if codes else ""
             return Score(math.nan, CodedText(problem, code="no_rating"), raw)
         if weighted.mass < self.settings.least_mass:
@@ -361,10 +363,6 @@ def read_settings(name: str) -> GEvalSettings:
         f"settings must be one of {', '.join(PRESETS)}, or the path of a JSON file, got {name!r}",
         code="unknown_settings",
     )
-
-
-def _counted(n: int) -> str:
-    return "the reply" if n == 1 else f"any of {n} replies"
 
 
 def with_steps(settings: GEvalSettings, client: Client, *, max_tokens: int = 512) -> GEvalSettings:

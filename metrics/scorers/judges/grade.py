@@ -20,12 +20,12 @@ from metrics.scorers.judges.readings import count_unread, read_grade_as_released
 from metrics.scorers.judges.samples import Sample, Sampler, Sampling, concurrently
 from metrics.scorers.judges.settings import (
     EXAMPLE_FIELDS,
+    NEEDED_FIELDS,
     JudgeSettings,
     chat,
     check_template,
     digest,
     fill,
-    needed,
 )
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 
@@ -261,11 +261,9 @@ class Grade(EndpointJudge):
 
     def __init__(self, settings: GradeSettings | str = "", *, client: Client | None = None) -> None:
         super().__init__(client)
-        if isinstance(settings, str):
-            settings = read_settings(settings)
-        self.settings = settings
-        names = check_template("user", settings.system + settings.user, EXAMPLE_FIELDS)
-        self.needs = needed(names)
+        self.settings = read_settings(settings) if isinstance(settings, str) else settings
+        texts = self.settings.system + self.settings.user
+        self.needs = check_template("user", texts, EXAMPLE_FIELDS) & NEEDED_FIELDS
 
     @property
     def signature(self) -> str:

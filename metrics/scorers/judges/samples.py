@@ -191,16 +191,11 @@ class Sampler:
             try:
                 answer = self._ask(messages, sampling, n_drawn, missing)
             except PromptRefusedError:
-                return self._alone(messages, sampling, n_drawn)
+                # Was it the text that is refused, or n?
+                answer = self._ask(messages, sampling, n_drawn, 1)
             self.honours_n = len(answer.replies) > 1
             return answer
         return self._ask(messages, sampling, n_drawn, 1)
-
-    def _alone(self, messages: Messages, sampling: Sampling, n_drawn: int) -> Answer:
-        """Find out whether it was the text that was refused, or ``n``."""
-        answer = self._ask(messages, sampling, n_drawn, 1)
-        self.honours_n = False
-        return answer
 
     def _ask(self, messages: Messages, sampling: Sampling, n_drawn: int, n: int) -> Answer:
         return self.client.chat(

@@ -88,7 +88,8 @@ def find_score(text: str, low: float, high: float, aspect: str = "") -> Found:
     >>> find_score("between 3 and 4", 1, 5).problem
     'ambiguous'
     """
-    digits = "".join(_ascii_digit(letter) for letter in text).translate(WIDE)
+    ascii_digits = (str(unicodedata.decimal(letter, letter)) for letter in text)
+    digits = "".join(ascii_digits).translate(WIDE)
     skipped = max(0, len(digits) - LONGEST)
     digits = digits[skipped:]
     if not re.search(r"\d", digits):
@@ -99,11 +100,6 @@ def find_score(text: str, low: float, high: float, aspect: str = "") -> Found:
     if found.problem is None and is_other_scale:
         return Found(problem="other_scale")
     return found._replace(start=found.start + skipped) if found.problem is None else found
-
-
-def _ascii_digit(letter: str) -> str:
-    value = unicodedata.decimal(letter, None)
-    return letter if value is None else str(value)
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -178,9 +174,7 @@ def _without_scales(text: str, low: float, high: float) -> tuple[str, bool]:
 
 
 def _without_lists(text: str) -> str:
-    """Blank the numbers of a list that counts from its first entry."""
-    marks = list(LIST_MARK.finditer(text))
-    counts = [int(mark.group(1)) for mark in marks]
+    counts = [int(mark.group(1)) for mark in LIST_MARK.finditer(text)]
     if len(counts) < 2 or any(after - before != 1 for before, after in pairwise(counts)):
         return text
     return LIST_MARK.sub(_blank, text)
@@ -286,7 +280,6 @@ def _is_denied(before: str) -> bool:
 
 
 def _begins_list(before: str, after: str) -> bool:
-    """Whether a number behind a label is the mark of a list's entry."""
     is_first = re.search(r"(?:\A|\n)[\s*_>-]*$", before) is not None
     return bool(re.match(r"\)\s+\S", after) and "(" not in before[-3:]) or (
         is_first and re.match(r"\.\s+\S", after) is not None

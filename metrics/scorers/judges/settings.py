@@ -20,6 +20,8 @@ from metrics.scorers.scorer import Example, check_kinds
 
 # What a prompt may say of an example; the dialogue is the context with the response.
 EXAMPLE_FIELDS = frozenset({"response", "context", "reference", "condition", "dialogue"})
+# Without those of them that it uses, a prompt cannot be filled.
+NEEDED_FIELDS = frozenset({"context", "reference", "condition"})
 
 
 def check_template(name: str, text: str, known: Iterable[str]) -> frozenset[str]:
@@ -65,26 +67,6 @@ def check_template(name: str, text: str, known: Iterable[str]) -> frozenset[str]
             code="unknown_field",
         )
     return names
-
-
-def needed(names: Iterable[str]) -> frozenset[str]:
-    """Name the fields of an example without which a prompt cannot be filled.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Those that the templates use.
-
-    Returns
-    -------
-    frozenset of str
-
-    Examples
-    --------
-    >>> sorted(needed({"response", "context", "dialogue", "aspect"}))
-    ['context']
-    """
-    return frozenset(names) & {"context", "reference", "condition"}
 
 
 def fill(text: str, example: Example, **fields: str) -> str:
@@ -159,8 +141,6 @@ def digest(settings: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """The instructions of a judge: a version of them, for a study to keep."""
-
     @property
     @abstractmethod
     def fingerprint(self) -> str:
@@ -192,7 +172,12 @@ class JudgeSettings:
                 raise InvalidValue(
                     "the settings must be a JSON object, in braces", code="settings_not_an_object"
                 )
-            _check_texts(fields)
+            for name, value in fields.items():
+                if isinstance(value, str) and UNSTORABLE.search(value):
+                    raise InvalidValue(
+                        f"{name} holds NUL or half a surrogate pair, which nothing can keep",
+                        code="unstorable_text",
+                    )
             check_kinds(fields, get_type_hints(cls))
             return cls(**fields)
         except (TypeError, RecursionError) as error:
@@ -220,12 +205,3 @@ class JudgeSettings:
             If it cannot be read.
         """
         return cls.from_json(Path(path).read_text(encoding="utf-8-sig"))
-
-
-def _check_texts(fields: dict[str, object]) -> None:
-    for name, value in fields.items():
-        if isinstance(value, str) and UNSTORABLE.search(value):
-            raise InvalidValue(
-                f"{name} holds NUL or half a surrogate pair, which nothing can keep",
-                code="unstorable_text",
-            )

