@@ -10,10 +10,6 @@ VENV = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".venv")
 LIBRARIES = ("django", "environ", "django_tasks", "boto3")
 
 
-def has_libraries() -> bool:
-    return all(importlib.util.find_spec(name) for name in LIBRARIES)
-
-
 def continue_in_virtual_environment() -> None:
     """Start again with the virtual environment's Python, or say what to do."""
     python = os.path.join(VENV, "bin", "python")
@@ -28,7 +24,7 @@ def continue_in_virtual_environment() -> None:
 
 
 if __name__ == "__main__":
-    if not has_libraries():
+    if not all(importlib.util.find_spec(name) for name in LIBRARIES):
         continue_in_virtual_environment()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from config.commandline import main

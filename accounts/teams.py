@@ -14,7 +14,6 @@ from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
 
 
 def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
-    """What a user may do in a team, and in all of its studies; nothing where not a member."""
     if user.is_superuser:
         return frozenset(Permission)
     roles = Membership.objects.filter(team=team, user=user.pk).values_list("role", flat=True)

@@ -18,16 +18,13 @@ HEADER = re.compile(r"[A-Za-z0-9-]+")
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
 
-def is_address(url: str) -> bool:
+def require_address(name: str, url: str, example: str) -> None:
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        return False
-
-
-def require_address(name: str, url: str, example: str) -> None:
-    if not is_address(url):
+        is_address = False
+    if not is_address:
         raise ImproperlyConfigured(f"{name} is '{url}'; it must be an address such as {example}.")
 
 
@@ -167,7 +164,6 @@ def postgres_settings(
 EXAMPLES = "s3://BUCKET/FOLDER or file:///FOLDER"
 # What people sent is for the site's own user to read.
 OF_ITS_USER = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
-S3 = "storages.backends.s3.S3Storage"
 
 
 def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
@@ -193,7 +189,7 @@ def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
     }
     if endpoint_url:
         options["endpoint_url"] = endpoint_url
-    return {"BACKEND": S3, "OPTIONS": options}
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
 
 
 # The prefix lets Django's own `check --deploy` recognise it too (security.W009).

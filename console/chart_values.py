@@ -81,8 +81,8 @@ def correlation_axis(values: list[float]) -> Axis:
     return Axis(next((low for low in LOWEST if low <= lowest), LOWEST[-1]), 1.0, STEP)
 
 
+# Values that may be listened to one by one; of more, the ends are named.
 MOST_NAMED = 8
-"""Values that may be listened to one by one; of more, the ends are named."""
 
 
 def values_in_words(frame: pd.DataFrame) -> str:

@@ -18,8 +18,10 @@ api: list[URLPattern | URLResolver] = [
     path("teams/<slug:slug>/", include(_declared("api.urls", "of_a_team"))),
 ]
 # From before there were versions: they answer as the same addresses of version 1 do.
-former = format_suffix_patterns(_declared("api.urls", "former"), allowed=["json"])
-former += _declared("api.urls", "former_files")
+former = [
+    *format_suffix_patterns(_declared("api.urls", "former"), allowed=["json"]),
+    *_declared("api.urls", "former_files"),
+]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     *_declared("pages.urls", "of_the_site"),

@@ -32,12 +32,10 @@ class UndecryptableSecret(ValueError):
 
 
 def encrypt(text: str) -> str:
-    """The text encrypted under the first key, in printable characters."""
     return _keys().encrypt(text.encode()).decode("ascii")
 
 
 def decrypt(token: str) -> str:
-    """The text that was encrypted."""
     try:
         return _keys().decrypt(token).decode()
     except InvalidToken as error:

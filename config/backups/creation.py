@@ -244,7 +244,8 @@ def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:
             code="newer_version",
         )
     latest = executor.loader.graph.leaf_nodes()
-    if executor.loader.applied_migrations.keys() - _with_parents(executor, targets):
+    plans = (executor.loader.graph.forwards_plan(target) for target in targets)
+    if executor.loader.applied_migrations.keys() - {node for plan in plans for node in plan}:
         raise RestoreRefused(
             "The backup was made by an older version of the site, and the tables are those of "
             "this one already. Let DATABASE_URL name a database without tables.",
@@ -254,13 +255,6 @@ def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:
     executor.migrate(targets)
     apps: Apps = executor.loader.project_state(targets).apps if of_then else site_apps
     return {model._meta.label: model for model in apps.get_models(include_auto_created=True)}
-
-
-def _with_parents(
-    executor: MigrationExecutor, targets: list[tuple[str, str]]
-) -> set[tuple[str, str]]:
-    plans = (executor.loader.graph.forwards_plan(target) for target in targets)
-    return {node for plan in plans for node in plan}
 
 
 def _fill(

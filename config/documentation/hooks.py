@@ -29,20 +29,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     from config.documentation.reference import reference_pages
 
     made = {**repository_files(SITE), **reference_pages(SITE)}
-    made["demo/report.html"] = demo_report(SITE)
+    demo = SITE / "output" / "demo" / "sample-rating-report.html"
+    if not demo.is_file():
+        raise PluginError(f"There is no {demo.relative_to(SITE)}: run `make demo` first.")
+    made["demo/report.html"] = report = demo.read_text("utf-8")
+    if found := external_assets(report):
+        raise PluginError(f"The report fetches {', '.join(found)} from elsewhere.")
     for path, content in made.items():
         files.append(File.generated(config, path, content=content))
     return files
-
-
-def demo_report(root: Path) -> str:
-    path = root / "output" / "demo" / "sample-rating-report.html"
-    if not path.is_file():
-        raise PluginError(f"There is no {path.relative_to(root)}: run `make demo` first.")
-    report = path.read_text("utf-8")
-    if found := external_assets(report):
-        raise PluginError(f"The report fetches {', '.join(found)} from elsewhere.")
-    return report
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

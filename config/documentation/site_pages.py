@@ -125,15 +125,13 @@ _NOT_IN_DOCS = {
 def _page(text: str, source: str) -> DocumentationPage:
     text = COMMENT.sub(_measured, as_rendered(text, source))
     # Here, as on forges, a bar ends a cell in code, too; for mkdocs it is written without its sign.
-    text = ROW.sub(lambda row: CODE_IN_TABLE.sub(_escaped_bars, row[0]), text)
+    text = ROW.sub(
+        lambda row: CODE_IN_TABLE.sub(lambda code: code[0].replace("|", "\\|"), row[0]), text
+    )
     tokens = _markdown().parse(text)
     titles = (one.content for before, one in pairwise(tokens) if before.tag == "h1")
     html = _markdown().renderer.render(tokens, _markdown().options, {"source": source})
     return DocumentationPage(next(titles, source), SafeString(html))  # HTML in the text is escaped
-
-
-def _escaped_bars(code: re.Match[str]) -> str:
-    return code[0].replace("|", "\\|")
 
 
 @cache
