@@ -39,9 +39,6 @@ from presentation.row_files import PartBuffer, RowFile, row_parquet
 
 @dataclass(frozen=True)
 class DatasetTable:
-    """A table of datasets, its place, a line about it, and of which studies it has rows; with a
-    section of the card if there is more to say."""
-
     place: int
     name: str
     about: str
@@ -274,7 +271,6 @@ def dataset_counts(study: Study) -> dict[str, int]:
 
 
 def write_dataset(study: Study, folder: Path, *, license: str = UNKNOWN_LICENSE) -> list[Path]:
-    """Write the folder and return its files, the card first."""
     require_license(license)
     tables = dataset_tables(study)
     try:

@@ -243,7 +243,6 @@ def add_comment(
 
 
 def edit_comment(*, comment: DisputeComment, text: str, actor: AbstractBaseUser) -> None:
-    """The same text again does not count as an edit."""
     _require_author(comment, actor)
     text = _checked(text)
     if text != comment.text:

@@ -78,7 +78,6 @@ class Evidence:
 
     @cached_property
     def careful_hits(self) -> Counter[str]:
-        """How many submissions by careful workers each flag hits, and of how many."""
         hits: Counter[str] = Counter()
         for one in self.measures.values():
             if one.annotator in self.careful:
@@ -180,7 +179,6 @@ def _same_share(values: list[_Value], questions: Mapping[int, Question]) -> floa
 def _distances(
     values: Mapping[int, list[_Value]], questions: Mapping[int, Question]
 ) -> dict[int, float]:
-    """The mean distance of a submission from the mean of the others, as a share of the scale."""
     sums: dict[tuple[int, int, int], float] = defaultdict(float)
     numbers: Counter[tuple[int, int, int]] = Counter()
     for one in (value for own_values in values.values() for value in own_values):
@@ -327,7 +325,6 @@ class Effort:
 
     @property
     def hidden_seconds(self) -> float:
-        """How long the page was hidden, as far as it was shown again."""
         total, since = 0.0, None
         for at, kind, *_numbers in self.events:
             if kind == HIDE and since is None:

@@ -301,7 +301,6 @@ def _units(frame: pd.DataFrame) -> pd.Series:
 
 
 def _order(study: Study) -> dict[tuple[str, str, int], float]:
-    """When each submission came; those without a time by the order of their rows."""
     rows = Submission.objects.of(study).accepted().order_by("pk")
     columns = ("annotator__pseudonym", "item__key", "round", "submitted_at", "pk")
     return {

@@ -163,8 +163,6 @@ FOLDER = "frames"
 
 @dataclass(frozen=True)
 class FrozenFrame:
-    """What a frame is found by, and where; `is_new` unless it was frozen before."""
-
     fingerprint: str
     name: str
     n_rows: int

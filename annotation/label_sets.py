@@ -33,8 +33,6 @@ BATCH_SIZE = 1000
 
 @dataclass(frozen=True)
 class Rule:
-    """How several judgments become one label."""
-
     method: str
     round: int = 1
     parameters: Mapping[str, Any] | None = None
@@ -115,7 +113,6 @@ def _labels(
     aggregation: Aggregation,
     decided: dict[tuple[str, str], float],
 ) -> list[Label]:
-    """A label for each candidate that was judged or decided upon, where one can be given."""
     rows = _label_rows(judged, aggregation)
     for pair, value in decided.items():
         if value > question.highest:  # decided that nothing can be said: it has no label

@@ -304,8 +304,6 @@ def _facts(
 
 
 def _questions(read: ReadExport) -> list[dict[str, Any]]:
-    """Every question that was answered, those that were read first and in the order of the study;
-    of one whose answers do not fit only its name."""
     counts = Counter(
         answer.question
         for group in read.passes.values()

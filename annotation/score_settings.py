@@ -28,9 +28,6 @@ class ScoreUse(TextChoices):
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """The uses of columns, metrics of which lower is better, the signature of all rows, and the
-    policies."""
-
     uses: Mapping[str, str] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     signature: str = ""

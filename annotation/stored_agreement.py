@@ -227,9 +227,6 @@ class QuestionTables:
 
 @dataclass(frozen=True)
 class ComputedAgreement:
-    """All that was computed: a report a round, rounds against each other, tables, and a report a
-    round under each version of the protocol, where there are several."""
-
     reports: Sequence[AgreementReport]
     across: Sequence[RoundAgreement]
     tables: Sequence[QuestionTables]

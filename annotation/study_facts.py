@@ -179,9 +179,6 @@ AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "r
 
 @dataclass(frozen=True)
 class StudyResult:
-    """A result of studies: what it depends on, whether it is stored of the study as it was loaded,
-    and how it is computed and stored."""
-
     fingerprint: Callable[[Study], str]
     is_stored: Callable[[Study], bool]
     compute: Callable[[Study, Progress], object]

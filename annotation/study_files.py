@@ -52,9 +52,6 @@ class Download:
 
 @dataclass(frozen=True)
 class RowDownload:
-    """A table that is offered in every form: what it holds, and what reading it needs beside
-    exporting."""
-
     about: str | Promise
     rows: Callable[[Study], RowFile]
     permission: Permission = Permission.EXPORT

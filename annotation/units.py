@@ -111,8 +111,6 @@ class JudgedUnits:
 
 
 def _of_candidates(warnings: Sequence[str]) -> tuple[str, ...]:
-    """Warnings in the words of studies, where what was labelled is a candidate, and its cluster the
-    item on whose page it stands."""
     return tuple(WORDS.sub(lambda found: NOUNS[found[0]], text) for text in warnings)
 
 

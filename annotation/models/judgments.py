@@ -247,8 +247,6 @@ class ItemSample(models.Model):
 
 
 class SampledItem(models.Model):
-    """An item of a sample; without a probability where it was picked by hand."""
-
     sample = models.ForeignKey(ItemSample, on_delete=models.CASCADE, related_name="items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="samples")
     probability = models.FloatField(

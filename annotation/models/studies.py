@@ -208,7 +208,6 @@ class Picture(models.Model):
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def counted(self) -> ItemQuerySet:
-        """With `n_candidates` and `n_submissions`."""
         return self.annotate(
             n_candidates=counted(_rows("annotation.Candidate"), "item"),
             n_submissions=counted(_rows("annotation.Submission"), "item"),

@@ -42,7 +42,6 @@ MOST_CHOICES = 12
 
 @require_safe
 def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study = study_for(request, slug)
     if not study.n_judgments:
         return study_page(request, study, "annotation/adjudication")
@@ -108,7 +107,6 @@ def _as_choice(value: float) -> str:
 
 @require_POST
 def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
-    """Access: those who may adjudicate."""
     study = study_for(request, slug, Permission.ADJUDICATE)
     candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
     selection = QueueSelection.of(study, request.POST)
@@ -203,7 +201,6 @@ def _number(text: str) -> int:
 
 @require_POST
 def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
-    """Access: those who may adjudicate."""
     study = study_for(request, slug, Permission.ADJUDICATE)
     candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
     selection = QueueSelection.of(study, request.POST)

@@ -53,7 +53,6 @@ ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_
 
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study = study_for(request, slug)
     context: dict[str, Any] = {}
     if study.n_judgments:
@@ -101,7 +100,6 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study, view = _study_and_view(request, slug)
     words = search_words(request)
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")

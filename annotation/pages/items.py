@@ -33,7 +33,6 @@ COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 
 @require_safe
 def items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study = study_for(request, slug)
     rows = Item.objects.filter(study=study)
     if words := search_words(request):
@@ -47,7 +46,6 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study = study_for(request, slug)
     row = get_object_or_404(Item.objects.select_related("picture"), study=study, pk=item_id)
     submissions = row.submissions.select_related("annotator", "assignment")
@@ -70,7 +68,6 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
 
 @require_POST
 def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Access: those who may review."""
     submissions = _submission(request, slug, submission_id)
     item_id = get_object_or_404(submissions).item_id
     form = FlagForm(request.POST)
@@ -88,7 +85,6 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
 
 @require_POST
 def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Access: those who may review."""
     submissions = _submission(request, slug, submission_id)
     item_id = get_object_or_404(submissions).item_id
     unflag_submissions(submissions=submissions, actor=person(request))

@@ -109,7 +109,6 @@ def resume(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_safe
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
     tables: dict[str, list[tuple[str, str, Download, bool]]] = {}
     for name in file_names_for(request, study):
@@ -125,7 +124,6 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
-    """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
     if name not in file_names_for(request, study):
         raise Http404(f"There is no download {name}.")

@@ -31,7 +31,6 @@ from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
 
 @require_safe
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
     study = study_for(request, slug)
     sets = LabelSet.objects.of(study).select_related("question", "created_by")
     context = {
@@ -45,7 +44,6 @@ def labels(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def label(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may analyse."""
     study = study_for(request, slug, Permission.ANALYSE)
     form = LabelSetForm(study, rounds_of(study), request.POST)
     if form.is_valid():
@@ -67,7 +65,6 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
-    """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
     sets = LabelSet.objects.of(study).select_related("study", "question")
     row = get_object_or_404(sets, version=version)
@@ -86,9 +83,6 @@ def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpR
 
 @dataclass(frozen=True)
 class LabelFile:
-    """A form of the file: its type, its content, the word for it in the file's name, and of which
-    studies it is offered."""
-
     content_type: str
     write: Callable[[LabelSet], Iterator[str] | Iterator[bytes]]
     word: str = "labels"
@@ -108,7 +102,6 @@ def register_label_file(form: str, file: LabelFile) -> None:
 
 
 def label_file(form: str) -> LabelFile | None:
-    """The file of that form; None if there is no such form."""
     load_registrations()
     return _files.get(form)
 

@@ -38,7 +38,6 @@ REFUSALS = (AccountsError, AnnotationError)
 
 @require_POST
 def invite_to_team(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may manage the team."""
     team, permissions = team_for(request, slug, Permission.MANAGE)
     form = InvitationForm(request.POST, roles=appointable_roles(permissions))
     _invite(request, team, form)
@@ -47,7 +46,6 @@ def invite_to_team(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def revoke_of_team(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
-    """Access: those who may manage the team."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
     _revoke(request, get_object_or_404(Invitation, team=team, pk=invitation_id))
     return redirect("console:team", slug)
@@ -131,7 +129,6 @@ def study_members(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def invite_to_study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may manage the study."""
     study = study_for(request, slug, Permission.MANAGE)
     _invite(request, study, InvitationForm(request.POST, roles=StudyMembership.ROLES))
     return redirect("console:members", slug)
@@ -139,7 +136,6 @@ def invite_to_study(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def revoke_of_study(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
-    """Access: those who may manage the study."""
     _revoke(
         request,
         get_object_or_404(
@@ -151,7 +147,6 @@ def revoke_of_study(request: HttpRequest, slug: str, invitation_id: int) -> Http
 
 @require_POST
 def change_study_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
-    """Access: those who may manage the study."""
     study = study_for(request, slug, Permission.MANAGE)
     member = get_object_or_404(StudyMembership, study=study, pk=member_id)
     form = RoleForm(request.POST, roles=StudyMembership.ROLES)
@@ -165,7 +160,6 @@ def change_study_role(request: HttpRequest, slug: str, member_id: int) -> HttpRe
 
 @require_POST
 def remove_from_study(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
-    """Access: those who may manage the study."""
     remove_study_member(
         member=get_object_or_404(
             StudyMembership, study=study_for(request, slug, Permission.MANAGE), pk=member_id

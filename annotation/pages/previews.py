@@ -36,8 +36,6 @@ class ColumnRow:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a mapping makes of the file's first rows, and of all of them in numbers."""
-
     problems: Sequence[str]
     warnings: Sequence[CodedText]
     shown: Page[Any]

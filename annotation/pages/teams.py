@@ -93,7 +93,6 @@ def _may(permissions: frozenset[Permission]) -> dict[str, Any]:
 
 @require_POST
 def wage_floor(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may manage the team."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
     form = WageFloorForm(request.POST, instance=Team.objects.get(pk=team.pk))
     if form.is_valid():
@@ -107,7 +106,6 @@ def wage_floor(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def audit_log(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may view the audit log."""
     team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
     entries, form = _entries(request, team)
     page = page_of(request, entries)

@@ -113,7 +113,6 @@ def _begin(request: HttpRequest, form: NewStudyForm) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
     form = FileForm(request.POST, request.FILES) if request.method == "POST" else FileForm()
     if request.method == "POST" and form.is_valid():

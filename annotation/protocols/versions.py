@@ -130,7 +130,6 @@ def require_seen(study: Study, newest: Protocol | None, seen: str, writer: str =
 
 @transaction.atomic
 def discard_draft(*, study: Study) -> bool:
-    """Go back to the version frozen last; whether there was a draft."""
     return bool(Protocol.objects.of(study).drafts().delete()[0])
 
 

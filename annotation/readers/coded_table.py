@@ -226,7 +226,6 @@ def _table_of(
 
 
 def _sparse(numbers: list[int], values: list[Any], n: int) -> Words:
-    """A column of n rows with these values in the rows with these numbers, and else empty."""
     column = coded(values)
     if len(numbers) == n:
         return column

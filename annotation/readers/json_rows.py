@@ -329,8 +329,6 @@ def _refuse_constant(name: str) -> None:
 
 
 class _RepeatedField(ValueError):
-    """An object has a field twice, of which a dictionary would keep the last without a word."""
-
     def __init__(self, name: str) -> None:
         self.problem = CodedText(
             _("the field '{name}' is twice in one object. Leave one of them out.").format(

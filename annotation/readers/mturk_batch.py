@@ -193,7 +193,6 @@ def _keep(
     submissions: dict[tuple[str, str], SubmissionDraft],
     report: ReadingReport,
 ) -> None:
-    """One submission per worker and item; a rejected one gives way to one that was not."""
     key = (draft.item, draft.identity)
     other = submissions.get(key)
     if other is None:

@@ -84,7 +84,6 @@ class Row:
     source: TableSource | None = None
 
     def child(self, fields: dict[str, Any], inside: str) -> Row:
-        """An object inside this record, which has this record's place; `inside` is its path."""
         return Row(self.path, self.line, fields, inside, False, self.record, self.source)
 
     @property
@@ -201,7 +200,6 @@ def cell_text(value: Any) -> str:
 
 
 def unstorable(text: str) -> CodedText | None:
-    """Why no database keeps this text, if none does."""
     # Most texts are plain, and every cell of a file comes here.
     if text.isascii() and "\x00" not in text:
         return None

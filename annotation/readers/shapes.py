@@ -248,7 +248,6 @@ def _free(name: str, columns: Columns) -> str:
 def columns_to_rows(
     cells: CodedTable, columns: Sequence[str], *, name: str, value: str = "value"
 ) -> CodedTable:
-    """A row per cell of these columns: `name` is the column's name, `value` what it holds."""
     n, k = len(cells), len(columns)
     repeated = np.repeat(np.arange(n), k)
     kept = {
@@ -290,7 +289,6 @@ def rows_to_columns(cells: CodedTable, keys: Sequence[str], *, name: str, value:
 
 
 def first_rows(cells: CodedTable, keys: Sequence[str]) -> tuple[Integers, Integers]:
-    """The number of each row's key, from 0 in the file's order, and the first row of each."""
     codes = np.zeros(len(cells), dtype=np.intp)
     for key in keys:
         words = cells.words(key)
@@ -379,7 +377,6 @@ def comparison_outcomes(
 
 
 def _outcome(said: str, first: tuple[str, str], second: tuple[str, str]) -> int | str | None:
-    """By names as they are written, then in any case, then by sides and ties."""
     for fold in (str, str.casefold):
         word = fold(said)
         # A name before a column's name: a system may be called "model_b".

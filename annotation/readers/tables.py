@@ -184,7 +184,6 @@ class OpenTable:
         return self.form.kind not in {CSV, EXCEL, ODS}
 
     def text_columns(self, names: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """Lines and columns of a regular text table, as `TextTable.columns` has them, or None."""
         return self._text_table().columns(names) if self.form.kind == CSV else None
 
 
@@ -293,7 +292,6 @@ def each_row(
 
 
 def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
-    """The one object with at least these fields that a .json file holds, as a row."""
     with opened_for_command(path, None) as table, table._opened_text() as lines:
         try:
             fields = json_object(table.path, 1, lines.read())

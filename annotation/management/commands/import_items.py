@@ -169,7 +169,6 @@ def _mapping(
 
 
 def _pair(text: str, option: str, columns: list[str], position: int) -> tuple[str, str]:
-    """Both halves of an option, of which one names a column."""
     first, equals, second = text.partition("=")
     pair = first.strip(), second.strip()
     if not (equals and all(pair)):

@@ -44,7 +44,6 @@ class Command(ImportCommand):
 
 
 def _require_no_layout(options: dict[str, Any]) -> None:
-    """Columns of targets and pools have their names; there is nothing to say about them."""
     for name in ("context", "condition", "item", "ends"):
         if options[name]:
             raise CommandError(f"--{name}: this batch shows targets and pools.", returncode=2)

@@ -1,1 +1,0 @@
-"""Exports of other annotation tools: what annotators said there, as a study with judgments."""

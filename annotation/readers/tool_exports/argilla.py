@@ -172,7 +172,6 @@ def _flat_answers(export: Export, row: Row) -> Iterator[Row]:
 
 
 def _feedback_answers(export: Export, row: Row) -> Iterator[Row]:
-    """A column of each question of a FeedbackDataset has a response for each user."""
     for name in [name for name in row.fields if name.endswith(SUGGESTION)]:
         question = name.removesuffix(SUGGESTION)
         if row.fields.get(question) is None:

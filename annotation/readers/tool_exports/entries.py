@@ -76,7 +76,6 @@ class Entry:
     records: list[int] = field(default_factory=list)
 
     def add(self, question: str, kind: Kind, value: Any, field: str, candidate: str = "") -> None:
-        """Add an answer, about the first candidate where none is named."""
         candidate = candidate or self.candidates[0].key
         self.answers.append(Answer(question, kind, value, field, candidate))
 
@@ -204,8 +203,6 @@ def place_of(row: Row) -> str:
 
 
 def read_records(export: Export) -> Iterator[Row]:
-    """The rows of a table, the objects of an array or of an API's page, or the one object that a
-    file holds."""
     try:
         yield from each_row(export.path, on_fault=export.faults.add, report=export.report)
     except ImportRefused as refused:
@@ -216,7 +213,6 @@ def read_records(export: Export) -> Iterator[Row]:
 
 
 def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]:
-    """What a record shows, as fields of an entry; `response` stands where no field is named."""
     system = row.optional(fields.system, longest=100) if fields.system else ""
     key = row.required(fields.candidate, longest=200) if fields.candidate else system
     text = row.text(fields.response) if fields.response else response
@@ -246,7 +242,6 @@ def parse_json(text: str, default: Any) -> Any:
 
 
 def sole_text(values: Mapping[str, Any], fields: FieldNames) -> str:
-    """The text that a record shows, if it is the only one whose use nobody named."""
     known = named_texts(fields)
     found = [one for name, one in values.items() if isinstance(one, str) and name not in known]
     return found[0] if len(found) == 1 else ""

@@ -261,7 +261,6 @@ def _question_columns(export: Export, rows: Sequence[Row]) -> list[str]:
 
 
 def _varying(rows: Iterable[Row], columns: Sequence[str]) -> list[str]:
-    """The columns that hold a control's value, or differ between the rows of a task."""
     first: dict[str, Row] = {}
     found = set()
     for row in rows:

@@ -157,7 +157,6 @@ def _entry(
 def _candidates(
     row: Row, fields: FieldNames, matcher: re.Pattern[str]
 ) -> tuple[CandidateDraft, ...]:
-    """The systems that any column of answers names, with their texts where a column has them."""
     names = [match["system"] for name in row.fields if (match := _match(name, matcher))]
     is_template = "{system}" in fields.response
     drafts = []
@@ -268,8 +267,6 @@ def _part(export: Export, row: Row, name: str, column: str, value: Any) -> Itera
 
 
 def _labels(value: Any) -> list[str] | None:
-    """The categories that an element gives, if it gives any: a classifier names them, check boxes
-    and radio buttons are true or false."""
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     if isinstance(value, dict) and all(isinstance(one, bool) for one in value.values()):

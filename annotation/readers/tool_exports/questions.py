@@ -289,7 +289,6 @@ def _value(entry: Entry, answer: Answer, level: str, scale: tuple[float, float] 
 
 
 def _comparison(answers: Answers) -> str:
-    """The kind of a question that compares; any other was asked in a way that nobody knows."""
     if answers[0][1].kind != "placed":
         return "line"
     entry, answer = answers[0]

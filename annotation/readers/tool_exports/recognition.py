@@ -124,7 +124,6 @@ def opened_export(
     most_bytes: int,
     report: ReadingReport | None = None,
 ) -> Iterator[OpenExport]:
-    """The records of a file, and the tool that wrote it where nobody said."""
     of_files = _tool_of_files(path)
     if of_files and tool in ("", of_files):
         yield OpenExport(path, of_files, None, FileFormat(), report or ReadingReport(), file=path)
