@@ -41,9 +41,9 @@ from annotation.readers.drafts import (
     ItemDraft,
     PictureDraft,
     QuestionDraft,
+    ReadingReport,
     StudyDraft,
 )
-from annotation.readers.report import ReadingReport
 from annotation.submission_imports import write_submissions
 
 BATCH_SIZE = 1000

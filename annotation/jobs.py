@@ -16,9 +16,8 @@ from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.label_sets import make_label_set, rule_of
 from annotation.label_uploads import import_labels, read_labels
 from annotation.models import Upload
-from annotation.readers.report import Faults
-from annotation.study_facts import compute
-from annotation.study_jobs import LABEL, RESULT, study_of
+from annotation.readers.drafts import Faults
+from annotation.study_facts import LABEL, RESULT, compute, study_of
 from annotation.uploads import (
     IMPORT_UPLOAD,
     JOBS,

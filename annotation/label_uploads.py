@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Study, Upload
-from annotation.readers.drafts import ItemDraft, StudyDraft
+from annotation.readers.drafts import Faults, ItemDraft, ReadingReport, StudyDraft
 from annotation.readers.formats import FileFormat
 from annotation.readers.policies import Categories, Missing, Policies, Repeats
-from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.tool_exports.entries import Export
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import (
@@ -42,7 +41,7 @@ from annotation.readers.tool_exports.studies import (
 )
 from annotation.readers.tool_exports.surveys import column_pattern
 from annotation.stored_agreement import agreement_fingerprint
-from annotation.study_jobs import RESULT, request_study_job
+from annotation.study_facts import RESULT, request_study_job
 from annotation.uploads import (
     find_stored_mapping,
     keep_mapping,

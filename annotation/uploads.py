@@ -22,11 +22,11 @@ from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.archives import is_small, short_file_name
+from annotation.readers.drafts import Faults, ReadingReport
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import ColumnMapping, guess_mapping, mapping_faults
 from annotation.readers.profiles import TableProfile, items_of, mapped_study, profile_table
-from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import RowBlock, storable
 from annotation.readers.tables import OpenTable, opened_table
 from work.execution import RunningJob, run_job

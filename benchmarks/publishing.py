@@ -108,7 +108,7 @@ def _planned(n_hits: int) -> Any:
 
 
 def _job(kind: str, batch: Any) -> Callable[[], str]:
-    from annotation.study_jobs import COLLECT_NEW, PUBLISH, REVIEW, request_study_job
+    from annotation.study_facts import COLLECT_NEW, PUBLISH, REVIEW, request_study_job
     from work.execution import run_job
     from work.models import Job
 

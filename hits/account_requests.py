@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from accounts.models import Team, User
-from annotation.study_jobs import CONNECT, CONNECT_RECRUITER
+from annotation.study_facts import CONNECT, CONNECT_RECRUITER
 from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from hits import recruiter_api
 from hits.connections import connect_marketplace, connect_this_site, require_may_connect_this_site

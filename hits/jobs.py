@@ -10,7 +10,7 @@ from accounts.audit import record
 from annotation.exceptions import AnnotationError
 from annotation.flags import store_evidence
 from annotation.models import Study
-from annotation.study_jobs import (
+from annotation.study_facts import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,
     COLLECT,

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.study_jobs import RECRUIT, jobs_of
+from annotation.study_facts import RECRUIT, jobs_of
 from hits import recruiter_api
 from hits.account_requests import store_recruiters
 from hits.collect import delete_withdrawn, set_status

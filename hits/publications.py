@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
 
 from accounts.models import User
-from annotation.study_jobs import PUBLISH, jobs_of, request_study_job
+from annotation.study_facts import PUBLISH, jobs_of, request_study_job
 from hits.calls import (
     WaitCallback,
     calls_at_once,

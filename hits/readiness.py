@@ -17,7 +17,7 @@ from annotation.models import Candidate, Study
 from annotation.protocols.documents import fingerprint as fingerprint_of, plain_document
 from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import current_document
-from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of
+from annotation.study_facts import CHECK_LAUNCH, jobs_of, request_study_job, study_of
 from hits.connections import balance_usd, client_of
 from hits.exceptions import BatchUnfit, HitsError, QuestionTooLarge
 from hits.models import Connection

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.audit import record
 from accounts.models import User
-from annotation.study_jobs import RECRUIT, jobs_of, request_study_job, subject_of
+from annotation.study_facts import RECRUIT, jobs_of, request_study_job, subject_of
 from hits import account_requests, recruiter_api
 from hits.exceptions import HitsError, RecruitingRefused
 from hits.models import (

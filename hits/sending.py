@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from accounts.audit import record
 from accounts.models import User
 from annotation.models import Study
-from annotation.study_jobs import REVIEW, request_study_job
+from annotation.study_facts import REVIEW, request_study_job
 from error_codes import CodedText
 from hits.connections import client_of
 from hits.contacts import (

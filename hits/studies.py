@@ -12,8 +12,8 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submission
+from annotation.study_facts import jobs_of, request_study_job
 from annotation.study_files import Offer, RowDownload, register_table
-from annotation.study_jobs import jobs_of, request_study_job
 from annotation.submission_imports import pseudonym
 from error_codes import CodedText
 from hits.exceptions import BatchUnfit, StudyUnfinished

@@ -3,7 +3,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from annotation.exceptions import AnnotationError
 from annotation.jobs import fail_with_fault
 from annotation.models import Upload
-from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
+from annotation.study_facts import PLAN_SCORE, SCORE, study_of
 from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, NotScored, RunBusy
 from metrics.score_uploads import import_scores_upload, read_scores_upload

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TextIO
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import place_of_line
 from annotation.readers.policies import Reading, note_look_alikes
-from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from error_codes import CodedText

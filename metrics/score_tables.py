@@ -15,13 +15,13 @@ from django.db import transaction
 
 from annotation.exceptions import FileFaults, ImportRefused
 from annotation.models import Candidate, Study
+from annotation.readers.drafts import place_of_line
 from annotation.readers.policies import (
     Reading,
     mean_of_known,
     mode_of_known,
     note_look_alikes,
 )
-from annotation.readers.report import place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from annotation.score_settings import LONGEST_SIGNATURE

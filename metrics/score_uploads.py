@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.access import record_in
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Candidate, Study, Upload
+from annotation.readers.drafts import Faults, ReadingReport
 from annotation.readers.mapping import NAMES, Use, plain_name
 from annotation.readers.policies import Reading
 from annotation.readers.profiles import profile_table
-from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import OpenTable
 from annotation.score_settings import KIND, ScoreSettings, ScoreUse

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.access import record_in
 from annotation.models import Study
-from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of, request_study_job
+from annotation.study_facts import PLAN_SCORE, SCORE, jobs_of, request_study_job
 from metrics.exceptions import ParameterRefused
 from metrics.judge_connections import endpoint_variables
 from metrics.models import JudgeConnection, ScoringRequest

@@ -41,10 +41,10 @@ from annotation.readers.drafts import (
     ItemDraft,
     JudgmentDraft,
     QuestionDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of, read_object, read_rows
 from replications.published_data import (

@@ -13,7 +13,7 @@ from annotation.bulk import batched
 from annotation.exceptions import ImportRefused
 from annotation.jobs import PASSING, unexpected_problem
 from annotation.readers.delimited import BLANK_ROW
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import storable
 from annotation.uploads import AT_ONCE_BYTES
 from results.models import Result

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import Row
 from error_codes import CodedText
 from presentation.documents import Cell, Number

@@ -16,8 +16,8 @@ from annotation.assignment_facts import assignment_ids
 from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Item, Judgment, Study, Submission
+from annotation.readers.drafts import FileReadings
 from annotation.readers.pooled_batch import HIT, SLOT, TARGET
-from annotation.readers.report import FileReadings
 from annotation.readers.tables import kind_of
 from annotation.study_files import (
     TEXT,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.delimited import BLANK_ROW
-from annotation.readers.report import ReadingReport, place_of_line
+from annotation.readers.drafts import ReadingReport, place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 from error_codes import CodedText

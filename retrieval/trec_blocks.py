@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from annotation.exceptions import ImportRefused
 from annotation.readers import tables
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from error_codes import CodedText
 from presentation.libraries import pa, pc
 from retrieval.exceptions import TrecFileFaults

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from annotation.readers.report import ReadingReport, place_of_line
+from annotation.readers.drafts import ReadingReport, place_of_line
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
 from presentation.numbers import count_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from presentation.documents import Cell, add_interval
 from presentation.numbers import count_of
 from presentation.records import plain_values

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 from error_codes import CodedText

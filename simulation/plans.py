@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.readers.report import FileReadings, ReadingReport
+from annotation.readers.drafts import FileReadings, ReadingReport
 from annotation.relevance import relevance_sources
 from presentation.progress import Progress, silently
 from presentation.records import group_values

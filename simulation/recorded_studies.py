@@ -16,7 +16,7 @@ from annotation.models import Study
 from annotation.new_studies import begin_study
 from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import StudyDraft
-from annotation.study_jobs import request_study_job
+from annotation.study_facts import request_study_job
 from annotation.uploads import PART_BYTES, plain_file_name, require_size
 from presentation.records import group_values
 from simulation.exceptions import DialoguesUnfit

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.report import FileReadings, ReadingReport
+from annotation.readers.drafts import FileReadings, ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 from simulation.catalogue import START, Catalogue, uniform

@@ -17,10 +17,9 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.jobs import file_names_for, job_of, streamed
-from annotation.study_facts import is_stored
+from annotation.pages.downloads import file_names_for, job_of, streamed
+from annotation.study_facts import is_stored, jobs_of
 from annotation.study_files import study_download, study_downloads
-from annotation.study_jobs import jobs_of
 from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer, job_record

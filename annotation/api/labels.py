@@ -24,8 +24,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.labels import LONGEST_COMMENT
-from annotation.study_facts import has_simulated
-from annotation.study_jobs import LABEL, request_study_job
+from annotation.study_facts import LABEL, has_simulated, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, reads, stretch, stretches, writes

@@ -11,9 +11,8 @@ from rest_framework.response import Response
 from accounts.models import ApiToken, AuditEntry, Membership, Team
 from accounts.roles import Permission, Role
 from accounts.teams import create_own_team, remove_member, set_role, set_wage_floor
-from annotation.access import give_to_team, remove_study_member, set_study_role
+from annotation.access import give_to_team, invite, remove_study_member, revoke, set_study_role
 from annotation.api.items import StudySerializer
-from annotation.invitations import invite, revoke
 from annotation.models import Invitation, Study, StudyMembership
 from annotation.pages.members import invitation_link
 from annotation.pages.teams import readable_entry

@@ -10,7 +10,7 @@ from django.db.models import Q
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from work.contents import ContentField
 
 # Templates whose candidates are ticked, of studies of alternatives; all others are of ratings.

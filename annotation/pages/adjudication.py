@@ -25,7 +25,7 @@ from annotation.disputes import (
 from annotation.exceptions import CommentRefused, DecisionRefused
 from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
 from annotation.models.labels import LONGEST_COMMENT
-from annotation.pages.jobs import job_of
+from annotation.pages.downloads import job_of
 from annotation.pages.study import (
     study_for,
     study_page,

@@ -24,7 +24,7 @@ from annotation.charts import (
 )
 from annotation.models import UnitAgreement
 from annotation.models.agreement import UnitAgreementQuerySet
-from annotation.pages.jobs import job_of
+from annotation.pages.downloads import job_of
 from annotation.pages.question_agreement import AgreementView
 from annotation.pages.study import (
     study_for,

@@ -15,16 +15,18 @@ from accounts.exceptions import AccountsError
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import appointable_roles, remove_member, set_role
-from annotation.access import give_to_team, remove_study_member, set_study_role
-from annotation.exceptions import AnnotationError
-from annotation.invitations import (
+from annotation.access import (
+    give_to_team,
     invitation_of,
     invite,
     join,
     join_with_new_account,
     link_for_member,
+    remove_study_member,
     revoke,
+    set_study_role,
 )
+from annotation.exceptions import AnnotationError
 from annotation.models import Invitation, Study, StudyMembership
 from annotation.pages.study import (
     study_for,

@@ -11,12 +11,11 @@ from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.pages.import_forms import DELIMITER_NAMES
-from annotation.readers.drafts import PictureDraft
+from annotation.readers.drafts import Fault, Faults, PictureDraft
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import ColumnMapping, Use, mapping_faults, mapping_warnings
 from annotation.readers.pictures import NamesOfPictures
-from annotation.readers.report import Fault, Faults
 from annotation.readers.rows import Row, gather_rows
 from annotation.score_settings import KIND as SCORES, ScoreSettings
 from annotation.uploads import keep_mapping, request_reading

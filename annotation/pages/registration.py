@@ -32,8 +32,7 @@ from annotation.pages.study import (
 )
 from annotation.pages.uploads import upload_for
 from annotation.stored_agreement import agreement_fingerprint
-from annotation.study_facts import AGREEMENT
-from annotation.study_jobs import LABEL, RESULT
+from annotation.study_facts import AGREEMENT, LABEL, RESULT
 from console.api.endpoint import register_subject
 from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from console.templatetags.numbers import coefficient, interval, words

@@ -14,7 +14,7 @@ from annotation.label_uploads import (
     QuestionOverride,
 )
 from annotation.models import Upload
-from annotation.readers.report import Fault
+from annotation.readers.drafts import Fault
 from annotation.readers.tool_exports.recognition import (
     ARGILLA,
     DOCCANO,

@@ -5,9 +5,9 @@ from lazy_views import LazyPackage
 pages = LazyPackage("annotation.pages")
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("work/<int:job_id>/", pages.jobs.job, name="work"),
-    path("work/<int:job_id>/stop/", pages.jobs.stop, name="stop"),
-    path("work/<int:job_id>/again/", pages.jobs.resume, name="again"),
+    path("work/<int:job_id>/", pages.downloads.job, name="work"),
+    path("work/<int:job_id>/stop/", pages.downloads.stop, name="stop"),
+    path("work/<int:job_id>/again/", pages.downloads.resume, name="again"),
     path("items/", pages.items.items, name="items"),
     path("items/add/", pages.uploads.add_items, name="add-items"),
     path("items/<int:item_id>/", pages.items.item, name="item"),
@@ -30,9 +30,9 @@ of_a_study: list[URLPattern | URLResolver] = [
         pages.adjudication.delete,
         name="comment-delete",
     ),
-    path("labels/", pages.labels.labels, name="labels"),
-    path("labels/make/", pages.labels.label, name="label"),
-    path("labels/<int:version>.<slug:form>", pages.labels.label_set, name="label-set"),
+    path("labels/", pages.downloads.labels, name="labels"),
+    path("labels/make/", pages.downloads.label, name="label"),
+    path("labels/<int:version>.<slug:form>", pages.downloads.label_set, name="label-set"),
     path("members/", pages.members.study_members, name="members"),
     path("members/invite/", pages.members.invite_to_study, name="study-invite"),
     path(
@@ -49,8 +49,8 @@ of_a_study: list[URLPattern | URLResolver] = [
         name="study-member-remove",
     ),
     path("give/", pages.members.give_study, name="give"),
-    path("downloads/", pages.jobs.downloads, name="downloads"),
-    path("<str:name>", pages.jobs.download, name="download"),
+    path("downloads/", pages.downloads.downloads, name="downloads"),
+    path("<str:name>", pages.downloads.download, name="download"),
 ]
 
 of_a_team: list[URLPattern | URLResolver] = [
@@ -84,5 +84,5 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("invitation/join/", pages.members.join_signed_in, name="join"),
     path("invitation/join/new/", pages.members.join_anew, name="join-anew"),
     path("invited/<str:token>/", pages.members.invitation, name="invitation"),
-    path("pictures/<str:sha256>", pages.jobs.picture, name="picture"),
+    path("pictures/<str:sha256>", pages.downloads.picture, name="picture"),
 ]

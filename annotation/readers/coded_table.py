@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import MOST_PLACES, ReadingReport
 from annotation.readers.headers import MOST_COLUMNS, refuse_columns
-from annotation.readers.report import MOST_PLACES, ReadingReport
 from annotation.readers.rows import Row, TableSource, unstorable
 from annotation.readers.tables import OpenTable, opened_for_command
 from error_codes import CodedText

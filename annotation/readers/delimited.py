@@ -15,6 +15,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import place_of_line
 from annotation.readers.headers import (
     LOOKED_AT,
     Header,
@@ -22,7 +23,6 @@ from annotation.readers.headers import (
     find_header,
     require_columns,
 )
-from annotation.readers.report import place_of_line
 from annotation.readers.rows import (
     CHARACTERS_AT_ONCE,
     ROWS_AT_ONCE,

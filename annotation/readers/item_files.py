@@ -18,11 +18,11 @@ from annotation.readers.drafts import (
     JudgmentDraft,
     PictureDraft,
     QuestionDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
 )
 from annotation.readers.pictures import Folder, read_picture
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row, inner
 from annotation.readers.tables import read_rows
 from error_codes import CodedText

@@ -26,8 +26,10 @@ from annotation.readers.drafts import (
     ItemDraft,
     JudgmentDraft,
     QuestionDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
+    place_of_line,
 )
 from annotation.readers.policies import (
     MISSING,
@@ -41,7 +43,6 @@ from annotation.readers.policies import (
     note_look_alikes,
     repeats_note,
 )
-from annotation.readers.report import ReadingReport, place_of_line
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
 from presentation.records import group_values

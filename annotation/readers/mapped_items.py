@@ -21,11 +21,17 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.bulk import insert_many
 from annotation.exceptions import ImportRefused
-from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
+from annotation.readers.drafts import (
+    MOST_PLACES,
+    CandidateDraft,
+    Faults,
+    ItemDraft,
+    PictureDraft,
+    ReadingReport,
+)
 from annotation.readers.item_files import MOST_CANDIDATES
 from annotation.readers.mapping import LONGEST_SYSTEM, ColumnMapping, Use, mapping_warnings
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
-from annotation.readers.report import MOST_PLACES, Faults, ReadingReport
 from annotation.readers.rows import CheckedCells, Row, RowBlock
 from error_codes import CodedText
 

@@ -18,10 +18,10 @@ from annotation.readers.drafts import (
     ItemDraft,
     JudgmentDraft,
     QuestionDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tables import read_rows
 from error_codes import CodedText

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import MISSING_WORDS
 from error_codes import CodedText
 from presentation.records import group_values

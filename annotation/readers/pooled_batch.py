@@ -17,12 +17,13 @@ from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
     JudgmentDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
+    place_of_line,
 )
 from annotation.readers.item_files import ACCEPTABLE
 from annotation.readers.mturk_batch import STATUSES, time_of
-from annotation.readers.report import ReadingReport, place_of_line
 from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import each_row
 from error_codes import CodedText

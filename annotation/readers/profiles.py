@@ -10,11 +10,15 @@ import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
+from annotation.readers.drafts import (
+    DRAFTS_WITH_PICTURES_AT_ONCE,
+    Faults,
+    QuestionDraft,
+    StudyDraft,
+)
 from annotation.readers.item_files import ACCEPTABLE, APPROPRIATENESS
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import ColumnMapping, is_code, mapping_faults
-from annotation.readers.report import Faults
 from annotation.readers.rows import Row, RowBlock
 from annotation.readers.tables import OpenTable
 

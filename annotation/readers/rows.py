@@ -16,7 +16,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from error_codes import CodedText
 from presentation.spreadsheets import from_cell
 

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import temporary_folder, unpacked
 from annotation.readers.delimited import TextTable
+from annotation.readers.drafts import Faults, ReadingReport
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, FileFormat, find_format
 from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.json_rows import (
@@ -28,7 +29,6 @@ from annotation.readers.json_rows import (
 )
 from annotation.readers.parquet import parquet_rows
 from annotation.readers.pictures import NoPictures, PictureSource
-from annotation.readers.report import Faults, ReadingReport
 from annotation.readers.rows import OnFault, Row, RowBlock, TableSource, gather_rows
 from annotation.readers.spreadsheets import sheet_names, sheet_rows
 from annotation.readers.text_files import copy_as_utf8, refuse_encoding, text_encoding

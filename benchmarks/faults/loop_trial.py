@@ -21,7 +21,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, PUBLISH, REVIEW, jobs_of
+from annotation.study_facts import COLLECT, PUBLISH, REVIEW, jobs_of
 from benchmarks.big_study import build_items
 from benchmarks.commands import in_background
 from benchmarks.faults.loop_checks import faults_of, n_double_messages

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.api.jobs import accepted
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, request_study_job
+from annotation.study_facts import COLLECT, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import reads, writes

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.models import Submission
-from annotation.study_jobs import ANSWER_BY_CROWD, request_study_job
+from annotation.study_facts import ANSWER_BY_CROWD, request_study_job
 from console.forms import UsdField
 from hits.changes import (
     NOTHING_MORE,

@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from annotation.access import loaded_permissions
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
 from annotation.models.studies import counted
-from annotation.study_jobs import subject_of
+from annotation.study_facts import subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
 from hits.pages.todos import Decision, appeal_decision, dispute_decision, recruiting_decisions

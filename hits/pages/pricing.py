@@ -13,7 +13,7 @@ from accounts.models import User
 from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from annotation.protocols.versions import current_document
-from annotation.study_jobs import PUBLISH, jobs_of
+from annotation.study_facts import PUBLISH, jobs_of
 from hits.costs import CENT, Estimate, Room, price_launch, rooms_of
 from hits.models import Batch, Connection, Recruiter
 from hits.pages.findings import (

@@ -23,8 +23,7 @@ from annotation.pages.study import (
     register_figures,
     register_stage,
 )
-from annotation.study_facts import CollectionFacts, register_collection_facts
-from annotation.study_jobs import (
+from annotation.study_facts import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,
     COLLECT,
@@ -34,6 +33,8 @@ from annotation.study_jobs import (
     PUBLISH,
     RECRUIT,
     REVIEW,
+    CollectionFacts,
+    register_collection_facts,
 )
 from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from hits.costs import latest_assignment_price

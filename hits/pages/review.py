@@ -13,7 +13,7 @@ from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.pages.study import study_for, study_page
-from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
+from annotation.study_facts import MEASURE, REVIEW, jobs_of, request_study_job
 from console.access import may, person, require_spending
 from console.forms import problems_of
 from hits.contacts import answer_appeal, note_worker, record_of

@@ -22,8 +22,7 @@ from annotation.pages.study import (
     study_kind,
     study_page,
 )
-from annotation.study_facts import simulation_notice
-from annotation.study_jobs import RESULT, jobs_of
+from annotation.study_facts import RESULT, jobs_of, simulation_notice
 from console.access import may, may_of, page_permissions, person
 from console.tables import page_of, search_words, sort_key
 from hits.exceptions import HitsError, StudyUnfinished

@@ -11,8 +11,17 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.models.studies import CountedStudy, counted
 from annotation.pages.study import stage_facts
-from annotation.study_facts import AGREEMENT, VALIDATION
-from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
+from annotation.study_facts import (
+    AGREEMENT,
+    COLLECT,
+    LABEL,
+    PUBLISH,
+    RESULT,
+    REVIEW,
+    SCORE,
+    VALIDATION,
+    jobs_of,
+)
 from error_codes import CodedText
 from hits.changes import missing_after_rejections
 from hits.models import Appeal, Assignment, Batch, Recruitment

@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from annotation.api.items import CandidateName, SystemName
 from annotation.api.jobs import accepted
 from annotation.models import Study
-from annotation.study_jobs import SCORE, request_study_job
+from annotation.study_facts import SCORE, request_study_job
 from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
 from console.api.job_records import (

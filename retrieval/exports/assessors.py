@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef
 from annotation.bulk import batched
 from annotation.exceptions import ImportRefused, StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission, WrittenAnswer
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.tables import each_row
 from presentation.records import group_values, plain_records
 from presentation.row_files import Kind, RowFile

@@ -8,7 +8,7 @@ from typing import Any, Protocol, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.plain_table import natural
-from annotation.readers.report import FileReading, FileReadings
+from annotation.readers.drafts import FileReading, FileReadings
 from error_codes import CodedText
 from metrics.management.options import once, share
 from presentation.files import reason_of

@@ -10,7 +10,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from accounts.models import Membership, Team
 from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from results.models import Result
 from work.contents import ContentField
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.models import Judgment, Study
-from annotation.pages.labels import LabelFile, register_label_file
+from annotation.pages.downloads import LabelFile, register_label_file
 from annotation.pages.study import register_panel
 from console.access import may, person
 from console.api.endpoint import register_subject

@@ -17,11 +17,11 @@ from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
     PictureDraft,
+    ReadingReport,
     StudyDraft,
 )
 from annotation.readers.item_files import ACCEPTABLE
 from annotation.readers.pictures import Folder, PictureSource, read_picture
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import kind_of
 from retrieval.exceptions import PoolFileFaults

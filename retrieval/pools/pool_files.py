@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from django.utils.translation import gettext as _
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of, read_object
 from presentation.files import reason_of, write_whole

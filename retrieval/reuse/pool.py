@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.readers.report import ReadingReport, place_of_line
+from annotation.readers.drafts import ReadingReport, place_of_line
 from error_codes import CodedText
 from presentation.records import plain_values
 from retrieval.exceptions import RunsUnfit, TrecFileFaults

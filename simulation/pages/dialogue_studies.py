@@ -21,8 +21,7 @@ from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.study_facts import simulation_notice
-from annotation.study_jobs import jobs_of
+from annotation.study_facts import jobs_of, simulation_notice
 from console.access import (
     may,
     person,

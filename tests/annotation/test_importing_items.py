@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
+from annotation.readers.drafts import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import (
@@ -27,7 +28,6 @@ from annotation.readers.mapping import (
     mapping_warnings,
 )
 from annotation.readers.profiles import items_of, profile_table
-from annotation.readers.report import Faults
 from annotation.readers.rows import ROWS_AT_ONCE
 from annotation.readers.tables import opened_table
 from tests.annotation.importing import assert_refused, command_output, everything, write_file

@@ -14,8 +14,8 @@ import json
 
 import pytest
 
+from annotation.readers.drafts import Faults
 from annotation.readers.formats import FileFormat
-from annotation.readers.report import Faults
 from annotation.readers.tool_exports.entries import Export, FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers.drafts import StudyDraft
+from annotation.readers.drafts import ReadingReport, StudyDraft
 from annotation.readers.item_files import read_alternatives, read_responses
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.pooled_batch import read_pooled_batch
-from annotation.readers.report import ReadingReport
 from annotation.readers.tables import read_object, read_rows
 from error_codes import CodedText
 from presentation.files import FileUnwritable, require_writable, write_whole

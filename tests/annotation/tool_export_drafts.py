@@ -2,9 +2,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from annotation.readers.drafts import StudyDraft
+from annotation.readers.drafts import ReadingReport, StudyDraft
 from annotation.readers.policies import Policies
-from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export

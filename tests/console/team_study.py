@@ -4,8 +4,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission
-from annotation.study_facts import AGREEMENT, compute
-from annotation.study_jobs import SCORE
+from annotation.study_facts import AGREEMENT, SCORE, compute
 from hits.collect import set_status
 from hits.models import Assignment, Connection, Hit, Recruiter
 from marketplace.people.enrolment import create_worker

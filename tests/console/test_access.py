@@ -23,9 +23,8 @@ from accounts.roles import PERMISSIONS, Role, Scope
 from annotation.models import Adjudication, Candidate, Study, Submission
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.versions import current_document, freeze, save_draft
-from annotation.study_facts import RESULTS, compute
+from annotation.study_facts import COLLECT, LABEL, RESULTS, REVIEW, SCORE, compute
 from annotation.study_files import study_downloads
-from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from console.registrations import needed_to_control
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key

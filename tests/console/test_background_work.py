@@ -10,8 +10,7 @@ from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import AgreementVersion, Candidate, Judgment, Submission
-from annotation.study_facts import fingerprint
-from annotation.study_jobs import RESULT, SCORE, request_study_job
+from annotation.study_facts import RESULT, SCORE, fingerprint, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun

@@ -14,7 +14,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
 from annotation.flags import store_evidence
 from annotation.models import AnnotatorFlag, Submission
-from annotation.study_jobs import PUBLISH, subject_of
+from annotation.study_facts import PUBLISH, subject_of
 from hits.models import (
     Assignment,
     Batch,

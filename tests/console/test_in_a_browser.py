@@ -4,8 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.models import Adjudication, Submission
-from annotation.study_facts import compute
-from annotation.study_jobs import SCORE
+from annotation.study_facts import SCORE, compute
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.browsers import opened_page

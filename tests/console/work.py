@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.test import override_settings
 from playwright.sync_api import Locator, expect
 
-from annotation.study_jobs import request_study_job
+from annotation.study_facts import request_study_job
 from hits import account_requests
 from tests.browsers import PATIENCE_MS
 from work.models import Job

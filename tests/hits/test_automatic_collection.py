@@ -6,7 +6,7 @@ from botocore.config import Config
 from django.utils import timezone
 
 from annotation.models import Submission
-from annotation.study_jobs import COLLECT_NEW, request_study_job
+from annotation.study_facts import COLLECT_NEW, request_study_job
 from hits import endpoints
 from hits.changes import apply_changes, close_batch
 from hits.collect import awaited_hits

@@ -5,7 +5,7 @@ from botocore.config import Config
 
 from accounts.models import User
 from accounts.teams import create_team
-from annotation.study_jobs import COLLECT_NEW, request_study_job
+from annotation.study_facts import COLLECT_NEW, request_study_job
 from encryption import encrypt
 from hits import connections, endpoints, limits
 from hits.connections import balance_usd, client_of

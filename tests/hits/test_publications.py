@@ -6,7 +6,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from accounts.teams import create_team
-from annotation.study_jobs import PUBLISH, jobs_of
+from annotation.study_facts import PUBLISH, jobs_of
 from hits.collect import collect_batch
 from hits.connections import close_connection, connect_marketplace
 from hits.endpoints import AccessKey

@@ -18,7 +18,7 @@ from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Study, Submission
-from annotation.study_jobs import RECRUIT
+from annotation.study_facts import RECRUIT
 from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
 from hits import collect, decisions, recruited_batches, recruiter_api

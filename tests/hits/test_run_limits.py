@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import User
 from accounts.teams import create_team
-from annotation.study_jobs import PUBLISH, REVIEW, request_study_job
+from annotation.study_facts import PUBLISH, REVIEW, request_study_job
 from encryption import encrypt
 from hits import limits
 from hits.calls import sole_publisher

@@ -5,8 +5,7 @@ import pytest
 from accounts.models import User
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from annotation.study_facts import AGREEMENT, compute
-from annotation.study_jobs import SCORE
+from annotation.study_facts import AGREEMENT, SCORE, compute
 from metrics.models import ScoringRequest
 from tests.console.conftest import _immediate_tasks, researcher
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation

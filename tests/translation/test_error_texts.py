@@ -9,7 +9,7 @@ import pytest
 
 from annotation.imports import ImportResult
 from annotation.models import Study
-from annotation.readers.report import ReadingReport
+from annotation.readers.drafts import ReadingReport
 from hits import exceptions
 from hits.costs import Estimate
 from hits.exceptions import AnswerUnreadable, BatchUnfit, MarketplaceFault, MarketplaceRefused

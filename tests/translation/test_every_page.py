@@ -17,7 +17,7 @@ from django.urls import NoReverseMatch, reverse
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
-from annotation.study_jobs import SCORE
+from annotation.study_facts import SCORE
 from console.glossary import COEFFICIENTS
 from marketplace.models import (
     AccessKey,

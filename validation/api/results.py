@@ -14,17 +14,18 @@ from annotation.api.jobs import accepted
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, PositionEffect, Study
 from annotation.pages.adjudication import QueueSelection
-from annotation.pages.jobs import job_of
+from annotation.pages.downloads import job_of
 from annotation.stored_agreement import current_agreement
 from annotation.study_facts import (
     AGREEMENT,
+    RESULT,
     RESULTS,
     VALIDATION,
     has_simulated,
     loaded_fingerprint,
+    request_study_job,
     result_names,
 )
-from annotation.study_jobs import RESULT, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer

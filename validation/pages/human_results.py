@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from accounts.roles import Permission
 from annotation.assignment_facts import AssignmentPrice, assignment_price
 from annotation.models import AgreementCoefficient, Candidate, Question, Study
-from annotation.pages.jobs import job_of
+from annotation.pages.downloads import job_of
 from annotation.pages.question_agreement import alphas_of
 from annotation.pages.study import (
     stage_facts,

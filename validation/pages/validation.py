@@ -10,13 +10,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.jobs import job_of
+from annotation.pages.downloads import job_of
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.study_facts import REPORT, VALIDATION, simulation_notice
-from annotation.study_jobs import SCORE, jobs_of, request_study_job
+from annotation.study_facts import (
+    REPORT,
+    SCORE,
+    VALIDATION,
+    jobs_of,
+    request_study_job,
+    simulation_notice,
+)
 from console.access import (
     may,
     person,

@@ -15,11 +15,11 @@ from annotation.management.importer import (
 )
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
+from annotation.readers.drafts import Faults
 from annotation.readers.formats import DELIMITERS, FileFormat
 from annotation.readers.mapping import ColumnMapping, Use, guess_mapping, guess_reasons
 from annotation.readers.pictures import Folder
 from annotation.readers.profiles import faults_as_text, items_of, mapped_study, profile_table
-from annotation.readers.report import Faults
 from annotation.readers.tables import OpenTable, opened_table
 from annotation.readers.text_files import ENCODINGS
 from error_codes import CodedText

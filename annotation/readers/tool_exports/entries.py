@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from annotation.exceptions import FileFaults, ImportRefused
-from annotation.readers.drafts import CandidateDraft
+from annotation.readers.drafts import CandidateDraft, ReadingReport
 from annotation.readers.policies import Policies
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import MOST, Row
 from annotation.readers.tables import each_row, read_object
 from error_codes import CodedText

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from django.utils.translation import ngettext
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.drafts import QuestionDraft
+from annotation.readers.drafts import QuestionDraft, ReadingReport
 from annotation.readers.judgments import MOST_CATEGORIES
 from annotation.readers.policies import merged_categories, merged_note, note_look_alikes
-from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Answer,

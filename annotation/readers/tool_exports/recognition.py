@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import is_excel, member_names
+from annotation.readers.drafts import ReadingReport
 from annotation.readers.formats import FileFormat
 from annotation.readers.json_rows import LABELS_BY_ANNOTATOR
 from annotation.readers.mapping import NAMES, Use, plain_name
 from annotation.readers.pooled_batch import has_pools
-from annotation.readers.report import ReadingReport
 from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import opened_table, read_object
 from annotation.readers.tool_exports import flat_records, spans, surveys, task_records

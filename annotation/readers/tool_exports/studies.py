@@ -18,13 +18,13 @@ from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
     JudgmentDraft,
+    ReadingReport,
     StudyDraft,
     SubmissionDraft,
     WrittenDraft,
 )
 from annotation.readers.policies import Policies, Repeats, note_look_alikes
 from annotation.readers.pooled_batch import is_pooled_batch, read_pooled_batch
-from annotation.readers.report import ReadingReport
 from annotation.readers.tool_exports.argilla import read_argilla
 from annotation.readers.tool_exports.entries import Answer, Entry, Export, FieldNames, place_of
 from annotation.readers.tool_exports.flat_records import read_plain_table

@@ -6,7 +6,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from presentation.progress import bar
 from results.shown import ShownResult
 from retrieval.evaluated_runs import evaluation_text

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.assignment_facts import assignment_ids
 from annotation.label_sets import CATEGORICAL, Rule, make_label_set
 from annotation.models import LabelSet, Study
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from presentation.files import write_whole
 from presentation.numbers import count_of
 from presentation.row_files import row_csv

@@ -4,7 +4,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import positive
-from annotation.readers.report import FileReadings, ReadingReport
+from annotation.readers.drafts import FileReadings, ReadingReport
 from metrics.management.options import share
 from retrieval.management.options import named_catalogue, named_number, with_readings
 from retrieval.pools.lint import FAULTS, FaultName, lint_pool, lint_text

@@ -5,7 +5,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from metrics.management.options import number, share
 from retrieval.management.options import with_readings
 from retrieval.sizes import (

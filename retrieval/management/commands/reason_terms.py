@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from presentation.documents import Number
 from presentation.text_tables import text_table
 from retrieval.exports.assessors import TermCounts, count_terms, read_terms

@@ -4,7 +4,7 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from metrics.management.options import share
 from presentation.documents import Number
 from presentation.files import require_writable, write_whole

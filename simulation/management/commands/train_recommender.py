@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
-from annotation.readers.report import FileReadings
+from annotation.readers.drafts import FileReadings
 from metrics.scorers.errors import model_libraries
 from presentation.files import require_writable
 from simulation.plans import CATALOGUES, named_catalogue, named_critic

@@ -13,8 +13,7 @@ from accounts.audit import record
 from accounts.models import AuditEntry, Membership, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
-from annotation.access import set_study_role
-from annotation.invitations import HOLDS
+from annotation.access import HOLDS, set_study_role
 from annotation.models import Invitation, StudyMembership
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import rated_study, rating_study

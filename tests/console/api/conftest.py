@@ -7,8 +7,8 @@ from django.test import Client
 from accounts.models import Team, User
 from accounts.roles import Role, Scope
 from accounts.tokens import create_personal_token, create_team_token
+from annotation.access import invite
 from annotation.disputes import add_comment
-from annotation.invitations import invite
 from annotation.models import Candidate, Study
 from annotation.protocols.versions import current_document, save_draft
 

@@ -3,7 +3,7 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry
 from accounts.roles import Scope
-from annotation.study_jobs import REVIEW
+from annotation.study_facts import REVIEW
 from hits.models import Assignment, DraftDecision
 from tests.console.api.conftest import program_of
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID

@@ -14,8 +14,7 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.disputes import decide
 from annotation.label_sets import Rule, make_label_set
-from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, compute
-from annotation.study_jobs import SCORE, jobs_of
+from annotation.study_facts import AGREEMENT, RESULTS, SCORE, VALIDATION, compute, jobs_of
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
 from console.forms import WageFloorForm

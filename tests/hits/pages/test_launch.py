@@ -24,7 +24,7 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, save_draft
-from annotation.study_jobs import PUBLISH, jobs_of
+from annotation.study_facts import PUBLISH, jobs_of
 from hits.collect import collect_batch
 from hits.connections import balance_usd, client_of, connect_this_site
 from hits.contacts import note_worker

@@ -14,7 +14,7 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
-from annotation.study_jobs import RECRUIT, request_study_job
+from annotation.study_facts import RECRUIT, request_study_job
 from encryption import encrypt
 from hits.models import (
     Assignment,

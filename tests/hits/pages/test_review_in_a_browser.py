@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.flags import store_evidence
-from annotation.study_jobs import MEASURE
+from annotation.study_facts import MEASURE
 from console.models import PagePreferences
 from hits.collect import collect_batch
 from hits.connections import client_of, site_connection

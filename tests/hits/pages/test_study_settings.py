@@ -10,8 +10,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
-from annotation.study_facts import AGREEMENT, compute
-from annotation.study_jobs import SCORE
+from annotation.study_facts import AGREEMENT, SCORE, compute
 from hits import studies
 from hits.collect import set_status
 from hits.models import Assignment, Batch, Budget, Hit

@@ -19,7 +19,7 @@ from accounts.models import AuditEntry, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Study
-from annotation.study_jobs import SCORE
+from annotation.study_facts import SCORE
 from encryption import decrypt
 from metrics.models import JudgeConnection, JudgeVersion, Score, ScoringRequest, ScoringRun
 from tests.annotation.studies import rating_study

@@ -1,7 +1,11 @@
-from collections.abc import Iterator
+"""Jobs of a study, and the files that wait for them: its tables, its dataset, and its labels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import (
@@ -14,19 +18,30 @@ from django.http import (
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.access import record_in
+from annotation.agreement import rounds_of
 from annotation.dataset import LICENSES, UNKNOWN_LICENSE, dataset_zip
 from annotation.exceptions import LicenseUnknown, StudyUnfit
-from annotation.models import Picture, Study
+from annotation.exports import label_set_rows, labels_csv, labels_json
+from annotation.label_sets import METHODS_AT_LEVEL
+from annotation.models import LabelSet, Picture, Question, Study
 from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.study_facts import is_stored, loaded_fingerprint
+from annotation.study_facts import (
+    LABEL,
+    RESULT,
+    is_stored,
+    jobs_of,
+    loaded_fingerprint,
+    request_study_job,
+)
 from annotation.study_files import (
     DATASET,
     Download,
@@ -34,14 +49,16 @@ from annotation.study_files import (
     is_of_judgments,
     study_download,
 )
-from annotation.study_jobs import RESULT, jobs_of, request_study_job
 from console.access import (
     may_of,
     page_permissions,
     person,
 )
+from console.glossary import code_name
 from console.pages.pictures import as_picture
-from console.registrations import job_access, needed_to_control
+from console.registrations import job_access, load_registrations, needed_to_control
+from console.tables import page_of
+from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
 from work.models import Job
 from work.tasks import resume_job, stop_job
 
@@ -64,7 +81,7 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
     return None if is_there else job
 
 
-def page_of(job: Job) -> str:
+def job_page(job: Job) -> str:
     names = job.arguments.get("names")
     return job_access(job.kind).page or (str(names[0]) if names else "study")
 
@@ -96,7 +113,7 @@ def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job."""
     study, current = controlled_job(request, slug, job_id)
     stop_job(job=current)
-    return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))
+    return redirect(reverse(f"console:{job_page(current)}", args=[study.slug]))
 
 
 @require_POST
@@ -104,7 +121,7 @@ def resume(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job; one that asks a judge, those who may spend."""
     study, current = controlled_job(request, slug, job_id, resumes=True)
     resume_job(job=current)
-    return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))
+    return redirect(reverse(f"console:{job_page(current)}", args=[study.slug]))
 
 
 @require_safe
@@ -180,3 +197,124 @@ def picture(request: HttpRequest, sha256: str) -> HttpResponse:
     response = as_picture(row.media_type, bytes(row.content))
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response
+
+
+@require_safe
+def labels(request: HttpRequest, slug: str) -> HttpResponse:
+    study = study_for(request, slug)
+    sets = LabelSet.objects.of(study).select_related("question", "created_by")
+    context = {
+        "page": page_of(request, sets.order_by("-version")),
+        "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
+        "job": jobs_of(study).of_kind(LABEL).first(),
+        "has_qrels": bool((qrels := label_file("txt")) and qrels.is_offered(study)),
+    }
+    return study_page(request, study, "annotation/labels", context)
+
+
+@require_POST
+def label(request: HttpRequest, slug: str) -> HttpResponse:
+    study = study_for(request, slug, Permission.ANALYSE)
+    form = LabelSetForm(study, rounds_of(study), request.POST)
+    if form.is_valid():
+        request_study_job(
+            study=study,
+            kind=LABEL,
+            names=[form.arguments["question"], form.arguments["method"]],
+            arguments={"rule": form.arguments},
+            requested_by=person(request),
+        )
+    else:
+        messages.error(
+            request,
+            _("No labels were made: choose a question and a method it allows."),
+            extra_tags="no_labels",
+        )
+    return redirect("console:labels", slug)
+
+
+@require_safe
+def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
+    study = study_for(request, slug, Permission.EXPORT)
+    sets = LabelSet.objects.of(study).select_related("study", "question")
+    row = get_object_or_404(sets, version=version)
+    if (file := label_file(form)) is None:
+        raise Http404(f"There is no form {form}.")
+    try:
+        response = StreamingHttpResponse(file.write(row), content_type=file.content_type)
+    except StudyUnfit as unfit:
+        messages.error(request, str(unfit), extra_tags=unfit.code)
+        return redirect("console:labels", slug)
+    name = f"{study.slug}-{file.word}-{version}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    record_export(request, study, name)
+    return response
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    content_type: str
+    write: Callable[[LabelSet], Iterator[str] | Iterator[bytes]]
+    word: str = "labels"
+    is_offered: Callable[[Study], bool] = lambda study: True
+
+
+_files = {
+    "csv": LabelFile("text/csv; charset=utf-8", labels_csv),
+    "json": LabelFile("application/json", labels_json),
+    "jsonl": LabelFile(JSON_LINES, lambda labels: row_jsonl(label_set_rows(labels))),
+    "parquet": LabelFile(PARQUET, lambda labels: row_parquet(label_set_rows(labels))),
+}
+
+
+def register_label_file(form: str, file: LabelFile) -> None:
+    _files[form] = file
+
+
+def label_file(form: str) -> LabelFile | None:
+    load_registrations()
+    return _files.get(form)
+
+
+class LabelSetForm(forms.Form):
+    rule = forms.ChoiceField(
+        label=gettext_lazy("Question and method"),
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    round = forms.TypedChoiceField(
+        label=gettext_lazy("Round"), coerce=int, widget=forms.Select(attrs={"class": "form-select"})
+    )
+    with_flagged = forms.BooleanField(
+        label=gettext_lazy("Count flagged submissions"),
+        required=False,
+        initial=True,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+    with_adjudications = forms.BooleanField(
+        label=gettext_lazy("Decisions replace judgments"),
+        required=False,
+        initial=True,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+
+    def __init__(self, study: Study, rounds: list[int], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | {"label_suffix": ""})
+        self.questions = {question.name: question for question in study.questions.all()}
+        self.fields["rule"].choices = [  # type: ignore[attr-defined]
+            (question.name, _methods(question)) for question in self.questions.values()
+        ]
+        self.fields["round"].choices = [(n, n) for n in rounds or [1]]  # type: ignore[attr-defined]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        method, _, question = data["rule"].partition(":")
+        rest = {name: data[name] for name in ("round", "with_flagged", "with_adjudications")}
+        return {"question": question, "method": method, **rest}
+
+
+def _methods(question: Question) -> list[tuple[str, str]]:
+    return [
+        (f"{method}:{question.name}", f"{question.name}: {code_name(method)}")
+        for method in METHODS_AT_LEVEL[Question.Level(question.level)]
+    ]
