@@ -94,9 +94,7 @@ VALUES = st.sampled_from(EMPTY) | st.recursive(
     max_leaves=5,
 )
 QUICK = settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -67,13 +67,8 @@ class TestUnits:
     def test_the_candidates_with_least_agreement_come_first_of_a_round(self, ticked):
         records = plain_records(unit_table(ticked.question()))
         # Of the six pairs of four people, those with two ticks agree in two, with one in three.
-        assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == [
-            ("pump", 0.3333),
-            ("clog", 0.5),
-            ("flat", 0.5),
-            ("coat", 0.5),
-            ("skirt", 1),
-        ]
+        expected = [("pump", 0.3333), ("clog", 0.5), ("flat", 0.5), ("coat", 0.5), ("skirt", 1)]
+        assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == expected
         assert records[0]["mean"] == 0.5
         assert (records[0]["n_judgments"], records[0]["low"], records[0]["high"]) == (4, 0, 1)
         pump = Candidate.objects.get(key="pump")
@@ -147,12 +142,8 @@ class TestQueue:
         doubt(submission)
         compute_agreement(ticked)
         first = adjudication_queue(ticked.question()).disputes[0]
-        assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
-            ("Ann", 1, "yes"),
-            ("Bob", 1, "yes"),
-            ("Cyd", 0, "no"),
-            ("Odd", 0, "no"),
-        ]
+        expected = [("Ann", 1, "yes"), ("Bob", 1, "yes"), ("Cyd", 0, "no"), ("Odd", 0, "no")]
+        assert [(o.annotator, o.value, o.category) for o in first.opinions] == expected
         last = first.opinions[-1]
         assert (last.justification, last.flag_reason) == ("flat is flat", "too fast")
 
@@ -242,7 +233,6 @@ def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answe
     assert (flag.name, flag.n, flag.n_hits) == ("position", 10, 10)
     assert (flag.expected, flag.value) == (5, 1)
     assert not Submission.objects.filter(evidence__is_flagged=False).exists()
-
     fixed = preferences(policy="fixed", slug="fixed")
     prefer(fixed, "Ann", [(first, first) for first in turns(10)])
     assert not store_evidence(fixed).annotator_flags.exists()
@@ -257,9 +247,7 @@ def test_a_study_reports_what_being_shown_first_adds_with_its_interval():
             for number, first in enumerate(turns(10))
         ]
         prefer(study, person, chosen)
-
     rows = agreement_records(compute_agreement(study))["positions"]
-
     every, ann, bob = rows
     assert [row["annotator"] for row in rows] == ["", "Ann", "Bob"]
     assert (every["n_pages"], every["n_annotators"], every["question"]) == (20, 2, "better")

@@ -229,10 +229,8 @@ def test_events_that_nobody_can_read_are_left_out(content):
 
 
 def test_events_are_read_row_by_row_and_bounded():
-    assert read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == [
-        (0.5, "input"),
-        (2, "seen", 3, 8),
-    ]
+    expected = [(0.5, "input"), (2, "seen", 3, 8)]
+    assert read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == expected
     assert len(read_events([[1.0, "blur"]] * 10_000)) == 300
 
 

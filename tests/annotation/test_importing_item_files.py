@@ -435,10 +435,8 @@ def test_dialogues_become_items_of_their_own(tmp_path):
     frame = judgment_frame(Study.objects.get())
     assert len(frame) == 10
     overall = frame[frame["question"] == "dialogue_overall"]
-    assert dict(zip(overall["system"], overall["value"], strict=True)) == {
-        "kbrd_redial": 4,
-        "chatgpt_opendialkg": 3,
-    }
+    expected = {"kbrd_redial": 4, "chatgpt_opendialkg": 3}
+    assert dict(zip(overall["system"], overall["value"], strict=True)) == expected
     candidate = Study.objects.get().items.order_by("position")[1].candidates.get()
     assert candidate.text == "User: Hi\nAssistant: Hello?"
     again = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")

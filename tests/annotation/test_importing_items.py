@@ -187,10 +187,8 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path):
     )
     [first, second], faults = read(path)
     assert faults.n == 0
-    assert {each.system: each.text for each in first.candidates} == {
-        "alpha": "Hello",
-        "beta": "Hey",
-    }
+    expected = {"alpha": "Hello", "beta": "Hey"}
+    assert {each.system: each.text for each in first.candidates} == expected
     # An empty cell is no response; the name of an item without one is made of its page.
     assert [each.system for each in second.candidates] == ["beta"]
     assert first.key.startswith("item-")
@@ -497,10 +495,8 @@ def test_a_command_maps_the_columns_of_a_file(tmp_path):
     maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
     command_output("import_items", path, *maps, study="s")
     assert Item.objects.get().context == "Hi"
-    assert list(Candidate.objects.values_list("system", "text")) == [
-        ("alpha", "Hello"),
-        ("beta", "Hey"),
-    ]
+    expected = [("alpha", "Hello"), ("beta", "Hey")]
+    assert list(Candidate.objects.values_list("system", "text")) == expected
     before = everything()
     command_output("import_items", path, *maps, study="s")
     assert everything() == before

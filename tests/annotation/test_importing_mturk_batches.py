@@ -326,12 +326,8 @@ def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch):
     ]
     assert Study.objects.get().kind == "alternatives"
     values = Judgment.objects.accepted().order_by("submission__pk", "candidate__position")
-    assert list(values.values_list("candidate__key", "value")) == [
-        ("clog", 1),
-        ("pump", 0),
-        ("flat", 0),
-        ("coat", 1),
-    ]
+    expected = [("clog", 1), ("pump", 0), ("flat", 0), ("coat", 1)]
+    assert list(values.values_list("candidate__key", "value")) == expected
 
 
 def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch):

@@ -35,7 +35,6 @@ ANN, BEN = (f"00000000-0000-0000-0000-00000000000{n}" for n in "bc")
 
 def test_langsmith_feedback_of_people_and_not_of_programs():
     draft = read_fixture("langsmith.jsonl", "langsmith")
-
     assert answers_of(draft) == {
         (RUNS[1], ANN): {"correctness": 1, "tone": "friendly"},
         (RUNS[1], BEN): {"correctness": 1},
@@ -56,7 +55,6 @@ def test_langsmith_feedback_of_people_and_not_of_programs():
 
 def test_langfuse_scores_of_traces_and_observations():
     draft = read_fixture("langfuse.json", "langfuse")
-
     assert answers_of(draft) == {
         ("t1", "u1"): {"helpfulness": 1},
         ("t1", "u2"): {"helpfulness": 1, "correct": "True"},
@@ -86,16 +84,13 @@ def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path):
         for record in page["data"]
     ]
     (tmp_path / "scores.jsonl").write_text("\n".join(lines))
-
     found = read_fixture(str(tmp_path / "scores.jsonl"), "langfuse")
-
     assert answers_of(found) == answers_of(read_fixture("langfuse.json", "langfuse"))
 
 
 @pytest.mark.parametrize("name", ["phoenix.csv", "phoenix.json"])
 def test_phoenix_annotations_of_spans(name):
     draft = read_fixture(name, "phoenix")
-
     ann, ben = "VXNlcjox", "VXNlcjoy"
     assert answers_of(draft) == {
         ("aa01", ann): {"quality": "good", "fluency": 4},
@@ -116,7 +111,6 @@ def test_phoenix_annotations_of_spans(name):
 
 def test_prodigy_choices_of_named_annotators():
     draft = read_fixture("prodigy_choice.jsonl", "prodigy")
-
     assert answers_of(draft) == {
         ("11", "tone-ann"): {"choice:POS": "yes", "choice:NEG": "no"},
         ("11", "tone-ben"): {"choice:POS": "yes", "choice:NEG": "yes", "user_input": "hard"},
@@ -136,7 +130,6 @@ def test_prodigy_choices_of_named_annotators():
 
 def test_prodigy_binary_labels_and_spans():
     draft = read_fixture("prodigy_textcat.jsonl", "prodigy")
-
     assert answers_of(draft) == {
         ("21", "prodigy"): {"ECONOMY": "yes", "SPORT": "no"},
         ("22", "prodigy"): {"SPORT": "yes"},
@@ -152,7 +145,6 @@ def test_prodigy_binary_labels_and_spans():
 
 def test_inception_labels_of_documents_in_a_project_and_in_one_file():
     project = read_fixture("inception_cas.zip", "inception")
-
     assert answers_of(project) == {
         ("a.txt", "ann"): {"Sentiment.label": "positive", "Sentiment.strength": 4},
         ("a.txt", "ben"): {"Sentiment.label": "positive", "Sentiment.strength": 5},
@@ -162,17 +154,14 @@ def test_inception_labels_of_documents_in_a_project_and_in_one_file():
     counts = counts_of(project)
     assert counts["rows"] == (24, 4)
     assert counts["left_out"] == {"structure": 16, "spans": 4}
-    assert [item.candidates[0].text for item in project.items] == [
-        "Anna likes Bonn.",
-        "Bob does not.",
-    ]
+    expected = ["Anna likes Bonn.", "Bob does not."]
+    assert [item.candidates[0].text for item in project.items] == expected
     one = read_fixture("inception_cas.json", "inception")
     assert answers_of(one) == {("a.txt", "ann"): answers_of(project)["a.txt", "ann"]}
 
 
 def test_webanno_labels_of_sentences():
     draft = read_fixture("inception.tsv", "inception")
-
     stance = "Stance.stance"
     assert answers_of(draft) == {
         ("document#1", "inception"): {
@@ -186,11 +175,8 @@ def test_webanno_labels_of_sentences():
             f"{stance}:for_ever": "yes",
         },
     }
-    assert [item.candidates[0].text for item in draft.items] == [
-        "Bonn is nice.",
-        "Rain_ again.",
-        "Who knows.",
-    ]
+    expected = ["Bonn is nice.", "Rain_ again.", "Who knows."]
+    assert [item.candidates[0].text for item in draft.items] == expected
     counts = counts_of(draft)
     assert (counts["rows"], counts["left_out"]) == ((3, 2), {"no_answer": 1})
     assert counts["parts"] == {"spans": 1}
@@ -198,7 +184,6 @@ def test_webanno_labels_of_sentences():
 
 def test_pearmut_scores_of_segments_by_system():
     draft = read_fixture("pearmut.json", "pearmut")
-
     assert answers_of(draft) == {
         ("news_1", "amy"): {"score@sys_a": 90, "score@sys_b": 60},
         ("news_2", "amy"): {"score@sys_a": 80, "score@sys_b": 80},
@@ -223,9 +208,7 @@ def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path):
     records.insert(3, {"annotation": "__RESET__", "user_id": "amy", "item_i": None})
     records.append({**records[0], "user_id": "bo", "item_i": "welcome_0"})
     path = write_file(tmp_path / "two.json", json.dumps({"demo": records, "again": records[:1]}))
-
     draft = read_fixture(str(path), "pearmut")
-
     assert ("talk_1", "amy") in answers_of(draft)
     counts = counts_of(draft)
     assert counts["rows"] == (8, 4)
@@ -234,7 +217,6 @@ def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path):
 
 def test_labels_of_the_alternative_annotator_test():
     people = read_fixture("alt_test_human.json", "alt-test")
-
     assert answers_of(people) == {
         ("11__stars", "a1"): {"value": 3},
         ("12__stars", "a1"): {"value": 2},

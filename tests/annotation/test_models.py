@@ -110,12 +110,8 @@ def test_counts_do_not_multiply_each_other():
         study.slug: (study.n_items, study.n_submissions, study.n_judgments)
         for study in Study.objects.counted()
     }
-    assert counts == {
-        "rated": (3, 6, 24),
-        "ticked": (2, 2, 5),
-        "unrated": (3, 0, 0),
-        "empty": (0, 0, 0),
-    }
+    expected = {"rated": (3, 6, 24), "ticked": (2, 2, 5), "unrated": (3, 0, 0), "empty": (0, 0, 0)}
+    assert counts == expected
 
 
 def test_counting_takes_one_query_however_many_studies(django_assert_num_queries):

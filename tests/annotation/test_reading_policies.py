@@ -193,12 +193,8 @@ def test_one_of_the_repeated_labels_counts(tmp_path, repeats, value, n_used):
     path = table(tmp_path / "repeats.csv", *REPEATED)
     reading = Reading(Policies(repeats=repeats))
     labels = read_labels(path, COLUMNS, kind="number", reading=reading)
-    assert list(zip(labels.items, labels.annotators, strict=True)) == [
-        ("0", "A"),
-        ("0", "B"),
-        ("1", "A"),
-        ("1", "B"),
-    ]
+    expected = [("0", "A"), ("0", "B"), ("1", "A"), ("1", "B")]
+    assert list(zip(labels.items, labels.annotators, strict=True)) == expected
     assert labels.values == [pytest.approx(value), 1, 3, 3]
     report = reading.report
     assert (report.n_rows, report.n_used) == (6, n_used)
@@ -243,9 +239,7 @@ def test_repeated_outputs_of_a_system_are_averaged_or_chosen(tmp_path):
     for repeats, merged in (("first", "1,.1"), ("last", "3,.3"), ("mean", "2,.2")):
         once = (f"0,x,{merged}", *rows[2:])
         expected = answer(
-            "correlate",
-            table(tmp_path / "once.csv", *once, header="item,system,human,m"),
-            *options,
+            "correlate", table(tmp_path / "once.csv", *once, header="item,system,human,m"), *options
         )["correlations"]
         found = answer("correlate", path, *options, f"--repeats={repeats}")["correlations"]
         assert found[0]["value"] == pytest.approx(expected[0]["value"])

@@ -15,12 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.coded_table import read_table
 from annotation.readers.drafts import Faults, ReadingReport
-from annotation.readers.tables import (
-    each_row,
-    opened_table,
-    read_object,
-    read_rows,
-)
+from annotation.readers.tables import each_row, opened_table, read_object, read_rows
 from tests.annotation.importing import write_file
 from tests.codes import refused
 

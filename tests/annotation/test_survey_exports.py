@@ -24,7 +24,6 @@ FITS = "How well does each reply fit the dialogue?"
 
 def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings():
     draft = read_fixture("qualtrics.csv", "qualtrics")
-
     assert wordings_of(draft) == {
         "Q1_1": "How fluent is A?",
         "Q1_2": "How fluent is B?",
@@ -39,13 +38,8 @@ def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings():
     answers = answers_of(draft)
     assert set(answers) == {(SURVEY, f"R_{n}") for n in range(8)}
     assert [answers[SURVEY, f"R_{n}"]["Q1_1"] for n in range(8)] == [1, 2, 3, 4, 5, 1, 2, 3]
-    assert answers[SURVEY, "R_1"] == {
-        "Q1_1": 2,
-        "Q1_2": 4,
-        "Q2": "B",
-        "Q3:accurate": "yes",
-        "Q3:fluent": "yes",
-    }
+    expected = {"Q1_1": 2, "Q1_2": 4, "Q2": "B", "Q3:accurate": "yes", "Q3:fluent": "yes"}
+    assert answers[SURVEY, "R_1"] == expected
     assert counts_of(draft) == {
         "rows": (8, 8),
         "left_out": {},
@@ -59,7 +53,6 @@ def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings():
 def test_a_column_of_qualtrics_as_a_plain_table():
     columns = {"item": ("ResponseId",), "annotator": "ResponseId", "values": ("Q1_1",)}
     draft = read_fixture("qualtrics.csv", "csv", **columns)
-
     [question] = draft.questions
     assert (question.level, question.scale_min, question.scale_max) == ("interval", 1, 5)
     assert question.wording == "How fluent is A?"
@@ -68,7 +61,6 @@ def test_a_column_of_qualtrics_as_a_plain_table():
 
 def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses():
     draft = read_fixture("qualtrics_split.csv", "qualtrics")
-
     assert answers_of(draft) == {
         (SURVEY, "R_1aaaaaaaaaaaaaa"): {
             "Q1_1": 4,
@@ -104,7 +96,6 @@ def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses():
 
 def test_a_pattern_makes_items_of_columns():
     draft = read_fixture("qualtrics_split.csv", "qualtrics", answers="{question}_{item}")
-
     answers = answers_of(draft)
     ratings = {key: each["Q1"] for key, each in answers.items() if "Q1" in each}
     assert ratings == {
@@ -129,7 +120,6 @@ def test_a_pattern_has_a_question_and_an_item_or_a_system(answers):
 
 def test_surveymonkey_has_two_header_rows_of_questions_and_options():
     draft = read_fixture("surveymonkey.csv", "surveymonkey")
-
     assert answers_of(draft) == {
         (SURVEY, "118000000001"): {
             "Which reply is better?": "Reply A",
@@ -163,7 +153,6 @@ def test_surveymonkey_has_two_header_rows_of_questions_and_options():
     assert counts["missing"] == {"": 10}
     assert counts["notes"] >= {"survey_monkey_header", "check_boxes", "columns_of_items"}
     assert wordings_of(draft)["Q8"].startswith("Anything else that you want to tell us")
-
     items = read_fixture("surveymonkey.csv", "surveymonkey", answers="{question}: {item}")
     assert answers_of(items)["Reply B", "118000000003"] == {FITS: 4}
     assert wordings_of(items)[FITS] == FITS
@@ -171,7 +160,6 @@ def test_surveymonkey_has_two_header_rows_of_questions_and_options():
 
 def test_google_forms_with_semicolons_and_with_commas_between_ticks():
     draft = read_fixture("google_forms.csv", "google-forms", answers="{question} [{system}]")
-
     assert answers_of(draft) == {
         ("other", "ann@example.org"): {
             "Which reply is better?": "Reply A",
@@ -205,7 +193,6 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks():
     }
     counts = counts_of(draft)
     assert (counts["rows"], counts["missing"]) == ((3, 3), {"": 2})
-
     sheet = read_fixture("google_forms_sheet.csv", "google-forms")
     assert answers_of(sheet)[SURVEY, "respondent 1"] == {
         # One option that has a comma.
@@ -220,7 +207,6 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks():
 def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers():
     wide = read_fixture("otree_wide.csv", "otree")
     app = read_fixture("otree_app.csv", "otree")
-
     expected = {
         ("1", "dnmcnwf2"): {"fluency": 2, "verdict": "good", "comment": "clear"},
         ("2", "dnmcnwf2"): {"fluency": 3, "verdict": "good", "comment": "clear"},
@@ -247,18 +233,11 @@ def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers():
 
 def test_prolific_submissions_are_participants_with_a_status():
     draft = read_fixture("prolific_submissions.csv", "prolific")
-
     answers = answers_of(draft)
-    assert answers[SURVEY, "5e9088a8a4b6ed018b45ba7b"] == {
-        "Fluent languages": "Czech, English",
-        "Age": 25,
-        "Sex": "Female",
-    }
-    assert [(each.status, each.seconds) for each in draft.submissions] == [
-        ("approved", 1150),
-        ("rejected", 189),
-        ("submitted", 1209),
-    ]
+    expected = {"Fluent languages": "Czech, English", "Age": 25, "Sex": "Female"}
+    assert answers[SURVEY, "5e9088a8a4b6ed018b45ba7b"] == expected
+    expected = [("approved", 1150), ("rejected", 189), ("submitted", 1209)]
+    assert [(each.status, each.seconds) for each in draft.submissions] == expected
     counts = counts_of(draft)
     assert (counts["rows"], counts["left_out"]) == ((4, 3), {"not_respondent": 1})
     assert counts["missing"] == {"DATA_EXPIRED": 1}
@@ -266,7 +245,6 @@ def test_prolific_submissions_are_participants_with_a_status():
 
 def test_prolific_task_builder_has_a_record_per_instruction():
     draft = read_fixture("prolific_task_builder.json", "prolific", response="reply")
-
     assert answers_of(draft) == {
         ("t1", "p1"): {
             "i-fit": "fits",

@@ -42,10 +42,7 @@ class TestLabelStudio:
     def test_three_exports_of_a_project_agree(self, name):
         path = FOLDER / f"label_studio{'' if name.startswith('.') else '_'}{name}"
         draft = read_draft(
-            path,
-            "label-studio",
-            FieldNames(system="system"),
-            written=frozenset({"why"}),
+            path, "label-studio", FieldNames(system="system"), written=frozenset({"why"})
         )
         assert answers_to(draft, "tone") == {
             ("11", "7"): "warm", ("11", "8"): "cold", ("12", "7"): "cold", ("12", "8"): "cold",

@@ -75,11 +75,8 @@ def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, s
     assert progress_of(page) == (1, 2)
     assert "d0</a>" in page[page.index('id="now"') :]
     decision = Adjudication.objects.get()
-    assert (decision.value, decision.note, decision.decided_by) == (
-        35.5,
-        "Bob misread it.",
-        researcher,
-    )
+    expected = (35.5, "Bob misread it.", researcher)
+    assert (decision.value, decision.note, decision.decided_by) == expected
     decide(rosa, study, "d0", value="45")
     page = look(study)
     assert "all_decided" in codes_on(page)

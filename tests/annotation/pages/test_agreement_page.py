@@ -79,10 +79,8 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     assert (pair["annotator_a"], pair["annotator_b"], pair["n_shared"]) == ("Ann", "Bob", "6")
     assert float(pair["value"]) == pytest.approx(1)
     rows = rows_of(fetch(study, "volume", "csv"))
-    assert {(row["annotator"], row["n_judgments"], row["seconds"]) for row in rows} == {
-        ("Ann", "6", "1.5"),
-        ("Bob", "6", "1.5"),
-    }
+    expected = {("Ann", "6", "1.5"), ("Bob", "6", "1.5")}
+    assert {(row["annotator"], row["n_judgments"], row["seconds"]) for row in rows} == expected
 
 
 @pytest.mark.slow
@@ -176,7 +174,6 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     assert f'href="{desk}"'.replace("&", "&amp;") in content
     assert rosa.get(desk).context["row"].assignment == last
     assert AuditEntry.objects.filter(action="worker.view", details__page="annotators").exists()
-
     analyst = User.objects.create_user("ana")
     StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
@@ -270,9 +267,7 @@ def test_position_effects_are_on_the_pages_and_in_the_api(client, researcher):
         prefer(study, person, [(first, "alpha") for first in turns(10)])
     compute(study, AGREEMENT)
     client.force_login(researcher)
-
     every, ann, bob = client.get(reverse("console:api:position-effects", args=[study.slug])).json()
-
     assert [every["annotator"], ann["annotator"], bob["annotator"]] == ["", "Ann", "Bob"]
     assert (every["question"], every["n_pages"], every["value"]) == ("better", 20, 0)
     assert every["ci_low"] < 0 < every["ci_high"]

@@ -15,13 +15,7 @@ from error_codes import InvalidValue
 from retrieval.collections import create_collection
 from retrieval.file_readings import READERS
 from retrieval.models import CollectionFile
-from tests.annotation.pages.test_label_uploads import (
-    TABLE,
-    page_of,
-    said_of,
-    send,
-    to,
-)
+from tests.annotation.pages.test_label_uploads import TABLE, page_of, said_of, send, to
 from tests.codes import codes_on
 from tests.retrieval.collections import add_file
 from work import registry
@@ -101,10 +95,8 @@ def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa):
     upload = send(rosa, json.dumps(ARGILLA), "argilla.json")
     [part] = upload.reading["parts"]
     assert (part["code"], part["n"], part["places"]) == ("no_category", 2, ["label"])
-    assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
-        ("rating", True),
-        ("label", False),
-    ]
+    expected = [("rating", True), ("label", False)]
+    assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == expected
     page_of(rosa, upload)
     rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
     assert list(Study.objects.get().questions.values_list("name", flat=True)) == ["rating"]

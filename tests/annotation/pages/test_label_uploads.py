@@ -88,7 +88,6 @@ def test_an_upload_makes_the_study_that_the_command_makes(rosa, name):
     upload.refresh_from_db()
     assert upload.result is not None, upload.faults
     assert rosa.get(answer.url).url == reverse("console:study", args=[upload.result.slug])
-
     imported(name, study="by-command", **EVERY_FORMAT[name])
     assert as_rows(upload.result) == as_rows(Study.objects.get(slug="by-command"))
 
@@ -123,7 +122,6 @@ def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa):
         "system": "system",
         "output": "response",
     }
-
     rosa.post(to("upload-map", upload), said_of(upload, uses | {"doc": "item"}))
     page = page_of(rosa, upload)
     assert counts_of(upload) == (4, 2, 1, 2)

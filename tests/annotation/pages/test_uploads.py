@@ -100,19 +100,12 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
     assert (found.n_items, found.n_responses, found.n_systems, found.n_uneven) == (2, 3, 2, 1)
     assert "User: Hi" in answer.content.decode()
     assert not Study.objects.exists()
-
     answer = rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
-    assert (study.slug, study.title, study.owner, study.team) == (
-        "airline",
-        "Airline",
-        researcher,
-        None,
-    )
-    assert list(Item.objects.values_list("key", "context")) == [
-        ("d1", "User: Hi"),
-        ("d2", "User: Bye"),
-    ]
+    expected = ("airline", "Airline", researcher, None)
+    assert (study.slug, study.title, study.owner, study.team) == expected
+    expected = [("d1", "User: Hi"), ("d2", "User: Bye")]
+    assert list(Item.objects.values_list("key", "context")) == expected
     assert Candidate.objects.filter(text="Hey ☃", system="beta").count() == 1
     assert study.questions.get().name == "appropriateness"
     # The file is gone; its page leads to the study.
@@ -130,10 +123,8 @@ def test_the_page_and_the_api_show_what_was_read_before_anything_is_stored(rosa)
     answer = rosa.get(f"/api/v1/uploads/{upload.token}/").json()
     reading = answer["reading"]
     assert (reading["n_rows"], reading["n_used"]) == (6, 3)
-    assert [(each["code"], each["n"]) for each in reading["left_out"]] == [
-        ("blank_row", 1),
-        ("field_count", 2),
-    ]
+    expected = [("blank_row", 1), ("field_count", 2)]
+    assert [(each["code"], each["n"]) for each in reading["left_out"]] == expected
     assert [note["code"] for note in reading["notes"]] == ["delimiter_guessed"]
     [group] = reading["faults"]
     assert (group["code"], group["n"], group["places"]) == ("field_count", 2, ["Line 6", "Line 7"])
@@ -480,7 +471,6 @@ def test_columns_of_metrics_are_guessed_shown_and_imported(rosa, study):
     bleurt = next(row for row in shown["metrics"] if row["metric"] == "bleurt")
     assert [bleurt[name] for name in names] == ["bleurt", 3, "0.25", "0.75", 0, 1]
     assert not ScoringRun.objects.exists()
-
     form = mapping_of() | {"lower": "loss", "signature": "loss|v1"}
     rosa.post(to("upload-map"), form)
     answer = rosa.post(to("upload-import"), form)

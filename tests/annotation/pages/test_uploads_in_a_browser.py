@@ -63,7 +63,6 @@ def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     page.locator("input[type=file]").set_input_files(sent)
     check(page, "new-study")
     page.locator("form.new-study button").click()
-
     # Every column but the last has a name that is guessed; the text is put right by hand.
     expect(page.locator(".file-found")).to_contain_text("airline.xlsx")
     expect(page.locator("#use-2")).to_have_value("system")
@@ -79,7 +78,6 @@ def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     expect(page.get_by_text("Answer 0 of a friendly bot.").first).to_be_visible()
     check(page, "mapping")
     page.locator(".go button").click()
-
     expect(page.get_by_role("heading", name="Airline help desk")).to_be_visible()
     study = Study.objects.get()
     assert (study.items.count(), study.protocols.count()) == (6, 1)
