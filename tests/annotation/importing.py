@@ -1,10 +1,13 @@
 """Run import commands in tests, and check that a refusal changes nothing."""
 
 import re
-from io import StringIO
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
+import openpyxl
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
@@ -78,6 +81,42 @@ def queries_of(command: str, path: Path, **options: Any) -> int:
     with CaptureQueriesContext(connection) as queries:
         command_output(command, path, **options)
     return len(queries)
+
+
+def as_zip(files: Mapping[str, str | bytes], compression: int = ZIP_STORED) -> bytes:
+    content = BytesIO()
+    with ZipFile(content, "w", compression) as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return content.getvalue()
+
+
+def as_excel(rows: Iterable[Sequence[Any]], sheets: Sequence[str] = ("Sheet",)) -> bytes:
+    """A workbook in which each sheet has these rows."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for sheet in map(book.create_sheet, sheets):
+        for row in rows:
+            sheet.append(row)
+    content = BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def altered_excel(rows: Iterable[Sequence[Any]], old: bytes, new: bytes) -> bytes:
+    """A workbook as no program would write it, with other bytes in place of some."""
+    with ZipFile(BytesIO(as_excel(rows))) as book:
+        return as_zip({name: book.read(name).replace(old, new) for name in book.namelist()})
+
+
+def as_parquet(columns: Any) -> bytes:
+    """A file of these columns, or of this table of pyarrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = BytesIO()
+    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), content)
+    return content.getvalue()
 
 
 def write_file(path: Path, content: str | bytes) -> Path:

@@ -157,7 +157,6 @@ def judged_study() -> Study:
     return Study.objects.get(slug="judged")
 
 
-@pytest.mark.django_db
 def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     study = judged_study()
     frozen = freeze_judgments(study)
@@ -179,7 +178,6 @@ def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
         read_frozen_frame("../../etc/passwd")
 
 
-@pytest.mark.django_db
 def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     study = judged_study()
     said = StringIO()
@@ -206,7 +204,6 @@ def test_a_fingerprint_is_of_values_and_not_of_their_form():
     assert frame_fingerprint(frame) != frame_fingerprint(frame.head(2))
 
 
-@pytest.mark.django_db
 def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
     import boto3
     from moto import mock_aws

@@ -12,7 +12,6 @@ schemas that each tool documents:
 
 import csv
 import json
-import zipfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
 from annotation.plain_labels import agree_on_file
 from annotation.readers.shapes import Columns
 from presentation.row_files import row_csv
-from tests.annotation.importing import command_output, everything, numbers_in, write_file
+from tests.annotation.importing import as_zip, command_output, everything, numbers_in, write_file
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -204,10 +203,10 @@ def test_drafts_of_argilla_count_for_nothing(tmp_path):
 
 
 def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path):
-    path = tmp_path / "export.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for who in ("ann", "bob"):
-            archive.write(FOLDER / f"doccano_{who}.jsonl", f"{who}.jsonl")
+    files = {
+        f"{who}.jsonl": (FOLDER / f"doccano_{who}.jsonl").read_bytes() for who in ("ann", "bob")
+    }
+    path = write_file(tmp_path / "export.zip", as_zip(files))
     imported(path, **{"from": "doccano"})
     study = Study.objects.get()
     assert study.questions.get().categories == ["ham", "spam"]
@@ -337,9 +336,8 @@ def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_
 
 def test_faults_are_json_too(tmp_path):
     path = write_file(tmp_path / "bad.csv", "doc,rater,v\nd0,,1\n,ann,1\n")
-    with refused(ImportRefused, "missing_field") as caught:
+    with refused(ImportRefused, "missing_field", naming=("doc, rater, v",)):
         imported(path, **{"from": "csv"}, item=["document"], annotator="rater", value=["v"])
-    assert "doc, rater, v" in str(caught.value)
     options: dict[str, Any] = {"item": ["doc"], "annotator": "rater", "value": ["v"]}
     output = StringIO()
     with pytest.raises(FileFaults):
@@ -405,9 +403,8 @@ def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path):
         sheet.append(row)
     book.save(path)
     options: dict[str, Any] = {"from": "csv", "item": ["item"], "annotator": "who", "value": ["v"]}
-    with refused(ImportRefused, "missing_field", sheet="Sheet", line=2) as caught:
+    with refused(ImportRefused, "missing_field", sheet="Sheet", line=2, naming=("'Ratings'",)):
         imported(path, **options)
-    assert "'Ratings'" in str(caught.value)
     with refused(TableRefused, "missing_columns", sheet="Sheet") as refusal:
         agree_on_file(path, Columns(("item",), ("who",), "v"), level="nominal")
     assert "'Ratings'" in str(refusal.value)

@@ -1,15 +1,12 @@
 import gzip
-import io
 import json
 import re
 import struct
-import zipfile
 from datetime import date
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED
+from zipfile import ZIP_DEFLATED
 
-import openpyxl
 import pytest
 from django.core.management.base import CommandError
 
@@ -18,7 +15,6 @@ from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
 from annotation.readers.drafts import Faults
 from annotation.readers.formats import FileFormat
-from annotation.readers.mapped_items import MappedItems
 from annotation.readers.mapping import (
     ColumnMapping,
     Use,
@@ -30,94 +26,20 @@ from annotation.readers.mapping import (
 from annotation.readers.profiles import items_of, profile_table
 from annotation.readers.rows import ROWS_AT_ONCE
 from annotation.readers.tables import opened_table
-from tests.annotation.importing import assert_refused, command_output, everything, write_file
+from tests.annotation.importing import (
+    altered_excel,
+    as_excel,
+    as_parquet,
+    as_zip,
+    assert_refused,
+    command_output,
+    everything,
+    write_file,
+)
 from tests.codes import codes_of, refused, refused_naming
 
-COLUMNS = ["dialog_id", "history", "model", "output"]
-ROWS = [
-    ["d1", "User: Hi…\nBot: Hello, “you”", "alpha", "Grüß Gott"],
-    ["d1", "User: Hi…\nBot: Hello, “you”", "beta", "Hi; there"],
-    ["d2", "User: Bye", "alpha", "Bye"],
-    ["d2", "User: Bye", "beta", "See you"],
-]
+ROWS = [["dialog_id", "output"], ["d1", "Hi"], ["d2", "Bye"]]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
-
-
-def cell(value: str) -> str:
-    return '"' + value.replace('"', '""') + '"'
-
-
-def as_text(delimiter: str, encoding: str) -> bytes:
-    lines = [delimiter.join(cell(value) for value in row) for row in (COLUMNS, *ROWS)]
-    return "\r\n".join(lines).encode(encoding)
-
-
-def as_excel(rows: list[list[Any]], sheets: tuple[str, ...] = ("Sheet",)) -> bytes:
-    book = openpyxl.Workbook()
-    book.remove(book.active)
-    for name in sheets:
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    content = io.BytesIO()
-    book.save(content)
-    return content.getvalue()
-
-
-def as_parquet() -> bytes:
-    import pyarrow.parquet
-
-    content = io.BytesIO()
-    columns = {name: [row[n] for row in ROWS] for n, name in enumerate(COLUMNS)}
-    pyarrow.parquet.write_table(pyarrow.table(columns), content)
-    return content.getvalue()
-
-
-def objects() -> list[dict[str, str]]:
-    return [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
-
-
-def as_zip(files: dict[str, bytes], compression: int = ZIP_STORED) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", compression) as archive:
-        for name, body in files.items():
-            archive.writestr(name, body)
-    return content.getvalue()
-
-
-CSV = FileFormat("csv", "utf-8", ",")
-JSON = FileFormat("json", "utf-8")
-SHEET = FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",))
-ZIPPED = FileFormat("csv", "utf-8", ",", table="in/a.csv", tables=("in/a.csv",))
-COMMAS = as_text(",", "utf-8")
-
-# kind, name, content, and the format that is found
-KINDS: list[tuple[str, str, bytes, FileFormat]] = [
-    ("commas", "a.csv", COMMAS, CSV),
-    ("semicolons", "a.csv", as_text(";", "utf-8-sig"), FileFormat("csv", "utf-8", ";")),
-    ("tabs", "a.tsv", as_text("\t", "utf-8"), FileFormat("csv", "utf-8", "\t")),
-    ("bars", "a.txt", as_text("|", "utf-8"), FileFormat("csv", "utf-8", "|")),
-    ("Windows", "a.csv", as_text(";", "cp1252"), FileFormat("csv", "windows-1252", ";")),
-    ("UTF-16", "a.csv", as_text("\t", "utf-16"), FileFormat("csv", "utf-16", "\t")),
-    ("UTF-16 bare", "a.csv", as_text(",", "utf-16-le"), FileFormat("csv", "utf-16-le", ",")),
-    ("gzip", "a.csv.gz", gzip.compress(COMMAS, mtime=0), CSV),
-    ("Excel", "a.xlsx", as_excel([COLUMNS, *ROWS]), SHEET),
-    ("JSON", "a.json", json.dumps(objects(), indent=1).encode(), JSON),
-    (
-        "JSON in an object",
-        "a.json",
-        json.dumps({"version": 2, "data": objects()}, indent=1).encode(),
-        JSON,
-    ),
-    ("Parquet", "a.parquet", as_parquet(), FileFormat("parquet")),
-    ("a zip", "a.zip", as_zip({"in/a.csv": COMMAS, "__MACOSX/in/a.csv": b"?"}), ZIPPED),
-    (
-        "JSON Lines",
-        "a.jsonl",
-        "\n".join(json.dumps(each) for each in objects()).encode(),
-        FileFormat("jsonl", "utf-8"),
-    ),
-]
 
 
 def read(
@@ -133,28 +55,11 @@ def read(
         return list(items_of(table, chosen, faults=faults, kind=kind)), faults
 
 
-@pytest.mark.parametrize("case", KINDS, ids=lambda case: case[0])
-def test_every_kind_of_file_gives_the_same_items(case, tmp_path):
-    _kind, name, content, form = case
-    path = write_file(tmp_path / name, content)
-    with opened_table(path) as table:
-        assert table.form == form
-    items, faults = read(path)
-    assert faults.first == []
-    assert [
-        (item.key, item.context, [(each.system, each.text) for each in item.candidates])
-        for item in items
-    ] == [
-        ("d1", ROWS[0][1], [("alpha", "Grüß Gott"), ("beta", "Hi; there")]),
-        ("d2", ROWS[2][1], [("alpha", "Bye"), ("beta", "See you")]),
-    ]
-
-
 def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path):
     path = write_file(tmp_path / "a.csv", "item,context,response\nd1,Привет,да\n".encode("cp1251"))
     with opened_table(path, FileFormat(encoding="windows-1251")) as table:
         assert next(table.rows(Faults())).fields["context"] == "Привет"
-    path.write_bytes(as_excel([COLUMNS, *ROWS], ("notes", "data")))
+    path.write_bytes(as_excel(ROWS, ("notes", "data")))
     with opened_table(path, FileFormat(sheet="data")) as table:
         assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
 
@@ -335,7 +240,7 @@ REFUSED_FILES = [
     ("a zip of a hundred thousand files", as_zip(MANY_FILES), "too_many_files"),
     ("a workbook bomb in a zip", as_zip({"a.csv": BOOK_BOMB}), "unpacked_too_large"),
     ("a gzip bomb", gzip.compress(BOMB, mtime=0), "unpacked_too_large"),
-    ("a broken Parquet file", as_parquet()[:-20], "not_parquet"),
+    ("a broken Parquet file", as_parquet({"item": ["d1"]})[:-20], "not_parquet"),
 ]
 BAD_KINDS = [
     *BAD_FILES,
@@ -357,29 +262,21 @@ def test_each_fault_of_a_file_has_its_cell_and_code(case, tmp_path):
     assert found[: len(expected)] == expected
 
 
-def as_altered_workbook(old: bytes, new: bytes) -> bytes:
-    """An Excel file as no program would write it, with other bytes in place of some."""
-    content = as_excel([COLUMNS, *ROWS])
-    with zipfile.ZipFile(io.BytesIO(content)) as book:
-        return as_zip({name: book.read(name).replace(old, new) for name in book.namelist()})
-
-
 def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path):
     path = tmp_path / "a.xlsx"
     row = b'<row r="99999999999"><c r="A99999999999"/></row></sheetData>'
-    path.write_bytes(as_altered_workbook(b"</sheetData>", row))
+    path.write_bytes(altered_excel(ROWS, b"</sheetData>", row))
     faults = Faults()
     with opened_table(path) as table:
-        assert len(list(table.rows(faults))) == len(ROWS)
+        assert len(list(table.rows(faults))) == len(ROWS) - 1
     assert faults.first[0].code == "too_many_rows"
 
 
 def test_texts_of_workbooks_are_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "MOST_TEXTS_BYTES", 100)
     part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
-    path = write_file(
-        tmp_path / "a.xlsx", as_altered_workbook(b"</Types>", part % archives.TEXTS.encode())
-    )
+    content = altered_excel(ROWS, b"</Types>", part % archives.TEXTS.encode())
+    path = write_file(tmp_path / "a.xlsx", content)
     with refused(ImportRefused, "texts_too_large"), opened_table(path):
         pass
 
@@ -551,19 +448,6 @@ def test_options_that_mean_nothing_are_refused(tmp_path):
     for option in (*options, "--encoding=latin-x", "--delimiter=!"):
         with refused_naming(CommandError, *option.split("=")[:2]):
             command_output("import_items", path, option, study="s")
-
-
-@pytest.mark.slow
-def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path):
-    """Items are made a few at a time; none but those are objects."""
-    path = write_file(
-        tmp_path / "a.csv", HEADER + b"".join(b"d%d,c,a,t\n" % n for n in range(20_000))
-    )
-    with opened_table(path) as table:
-        items = items_of(table, ColumnMapping.of({"uses": LONG}), faults=Faults(), kind="rating")
-    assert isinstance(items, MappedItems)
-    assert (len(items), items.n_candidates, items.n_systems) == (20_000, 20_000, 1)
-    assert [item.key for item in items][-1] == "d19999"
 
 
 @pytest.mark.parametrize("form", [FileFormat(), FileFormat(encoding="utf-8")])

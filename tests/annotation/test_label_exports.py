@@ -22,10 +22,12 @@ from annotation.readers.tool_exports.recognition import TABLE, opened_export
 from annotation.readers.tool_exports.studies import read_entries, read_export
 from tests.annotation.importing import command_output, write_file
 from tests.annotation.tool_export_drafts import (
-    EXPORTS,
+    FOLDER,
     answers_of,
+    assert_counts,
     counts_of,
     read_fixture,
+    ticks,
     wordings_of,
 )
 
@@ -44,13 +46,8 @@ def test_langsmith_feedback_of_people_and_not_of_programs():
         (RUNS[3], ANN): {"correctness": 0},
         (RUNS[3], BEN): {"correctness": 0},
     }
-    assert counts_of(draft) == {
-        "rows": (13, 9),
-        "left_out": {"program_score": 3, "no_answer": 1},
-        "parts": {"comments": 2},
-        "missing": {"": 1},
-        "notes": {"no_annotator"},
-    }
+    left_out, notes = {"program_score": 3, "no_answer": 1}, {"no_annotator"}
+    assert_counts(draft, (13, 9), left_out, {"comments": 2}, {"": 1}, notes)
 
 
 def test_langfuse_scores_of_traces_and_observations():
@@ -78,7 +75,7 @@ def test_langfuse_columns_of_its_files_are_those_of_its_api(tmp_path):
         **{"traceId": "trace_id", "observationId": "observation_id", "stringValue": "string_value"},
         **{"authorUserId": "author_user_id", "dataType": "data_type"},
     }
-    page = json.loads((EXPORTS / "langfuse.json").read_text())
+    page = json.loads((FOLDER / "langfuse.json").read_text())
     lines = [
         json.dumps({snake.get(name, name): value for name, value in record.items()})
         for record in page["data"]
@@ -100,13 +97,8 @@ def test_phoenix_annotations_of_spans(name):
         ("aa03", ann): {"quality": "bad"},
         ("aa03", ben): {"quality": "bad"},
     }
-    assert counts_of(draft) == {
-        "rows": (11, 7),
-        "left_out": {"program_score": 3, "no_answer": 1},
-        "parts": {"comments": 1},
-        "missing": {"": 1},
-        "notes": set(),
-    }
+    left_out = {"program_score": 3, "no_answer": 1}
+    assert_counts(draft, (11, 7), left_out, {"comments": 1}, {"": 1})
 
 
 def test_prodigy_choices_of_named_annotators():
@@ -117,13 +109,8 @@ def test_prodigy_choices_of_named_annotators():
         ("12", "tone-ann"): {"choice:POS": "no", "choice:NEG": "no"},
     }
     assert [item.candidates[0].text for item in draft.items] == ["Good.", "Hm.", "Bad."]
-    assert counts_of(draft) == {
-        "rows": (5, 3),
-        "left_out": {"ignored": 1, "rejected": 1},
-        "parts": {},
-        "missing": {},
-        "notes": {"answers_without_category"},
-    }
+    notes = {"answers_without_category"}
+    assert_counts(draft, (5, 3), {"ignored": 1, "rejected": 1}, notes=notes)
     by_document = read_fixture("prodigy_choice.jsonl", "prodigy", item=("doc",))
     assert {item for item, _who in answers_of(by_document)} == {"d1", "d2"}
 
@@ -134,13 +121,7 @@ def test_prodigy_binary_labels_and_spans():
         ("21", "prodigy"): {"ECONOMY": "yes", "SPORT": "no"},
         ("22", "prodigy"): {"SPORT": "yes"},
     }
-    assert counts_of(draft) == {
-        "rows": (4, 3),
-        "left_out": {"no_answer": 1},
-        "parts": {"spans": 2},
-        "missing": {},
-        "notes": {"no_annotator"},
-    }
+    assert_counts(draft, (4, 3), {"no_answer": 1}, {"spans": 2}, notes={"no_annotator"})
 
 
 def test_inception_labels_of_documents_in_a_project_and_in_one_file():
@@ -162,18 +143,10 @@ def test_inception_labels_of_documents_in_a_project_and_in_one_file():
 
 def test_webanno_labels_of_sentences():
     draft = read_fixture("inception.tsv", "inception")
-    stance = "Stance.stance"
+    options = "for against for_ever"
     assert answers_of(draft) == {
-        ("document#1", "inception"): {
-            f"{stance}:for": "yes",
-            f"{stance}:against": "no",
-            f"{stance}:for_ever": "no",
-        },
-        ("document#2", "inception"): {
-            f"{stance}:for": "no",
-            f"{stance}:against": "yes",
-            f"{stance}:for_ever": "yes",
-        },
+        ("document#1", "inception"): ticks("Stance.stance", options, "for"),
+        ("document#2", "inception"): ticks("Stance.stance", options, "against for_ever"),
     }
     expected = ["Bonn is nice.", "Rain_ again.", "Who knows."]
     assert [item.candidates[0].text for item in draft.items] == expected
@@ -194,17 +167,11 @@ def test_pearmut_scores_of_segments_by_system():
         ("talk_1", "bo"): {"score@sys_a": 65},
     }
     assert [item.context for item in draft.items] == ["Hello.", "Good night.", "Thank you."]
-    assert counts_of(draft) == {
-        "rows": (5, 4),
-        "left_out": {"changed": 1},
-        "parts": {"spans": 2},
-        "missing": {"": 1},
-        "notes": {"json_page"},
-    }
+    assert_counts(draft, (5, 4), {"changed": 1}, {"spans": 2}, {"": 1}, {"json_page"})
 
 
 def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path):
-    records = json.loads((EXPORTS / "pearmut.json").read_text())["demo"]
+    records = json.loads((FOLDER / "pearmut.json").read_text())["demo"]
     records.insert(3, {"annotation": "__RESET__", "user_id": "amy", "item_i": None})
     records.append({**records[0], "user_id": "bo", "item_i": "welcome_0"})
     path = write_file(tmp_path / "two.json", json.dumps({"demo": records, "again": records[:1]}))
@@ -259,7 +226,7 @@ RECOGNIZED = {
 
 @pytest.mark.parametrize("name", RECOGNIZED)
 def test_uploads_are_recognized_and_read_like_files_of_commands(name):
-    path, faults = EXPORTS / name, Faults()
+    path, faults = FOLDER / name, Faults()
     with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
         assert opened.tool == RECOGNIZED[name]
         if opened.tool != TABLE:
@@ -279,7 +246,7 @@ def test_the_command_imports_each_and_reports_the_reading():
         if tool != TABLE:
             study = f"--study={name.replace('.', '-').replace('_', '-')}"
             output = command_output(
-                "import_annotations", EXPORTS / name, study, f"--from={tool}", "--json"
+                "import_annotations", FOLDER / name, study, f"--from={tool}", "--json"
             )
             found = json.loads(output)
             draft = read_fixture(name, tool)

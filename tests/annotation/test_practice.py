@@ -158,8 +158,6 @@ def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it():
 @pytest.mark.django_db
 def test_what_the_study_does_not_have_is_a_fault():
     study = rating_study()
-    document = read_document(parse_yaml(WHOLE.replace("item: d0", "item: d9")).values)
-    assert "unknown_item" in [each.code for each in freezing_faults(study, document)]
     document = read_document(parse_yaml(WHOLE.replace("candidate: alpha", "candidate: x")).values)
     (fault,) = freezing_faults(study, document)
     assert fault.code == "unknown_candidate"

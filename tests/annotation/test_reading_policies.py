@@ -87,9 +87,8 @@ def test_many_items_of_many_annotators_are_told_apart(tmp_path):
 
 def test_a_missing_number_is_counted_and_an_infinite_one_is_refused(tmp_path):
     path = FIELD / "16-nan-texts" / "num.csv"
-    with refused(TableRefused, "not_finite") as caught:
+    with refused(TableRefused, "not_finite", line=19, field="label"):
         answer("agreement", path, *LABELS, "--level=interval")
-    assert (caught.value.line, caught.value.field) == (19, "label")
     finite = table(tmp_path / "num.csv", *path.read_text().splitlines()[1:-1])
     found = answer("agreement", finite, *LABELS, "--level=interval")
     assert found["n_judgments"] == 16
@@ -216,9 +215,8 @@ def test_one_of_the_repeated_labels_counts(tmp_path, repeats, value, n_used):
 )
 def test_repeated_labels_are_refused_by_default(tmp_path, command, options):
     path = table(tmp_path / "repeats.csv", *REPEATED)
-    with refused(TableRefused, "repeated_label", line=3) as caught:
+    with refused(TableRefused, "repeated_label", line=3, naming=("line 2",)):
         command_output(command, path, *LABELS, *options)
-    assert "line 2" in str(caught.value)
     found = answer(command, path, *LABELS, *options, "--repeats=last")
     assert found["reading"]["policies"]["repeats"] == "last"
 
@@ -333,9 +331,9 @@ def test_decimal_commas_are_read_only_between_other_separators(tmp_path):
 
 def test_equal_faults_are_counted_in_one_error(tmp_path):
     path = table(tmp_path / "labels.csv", "0,A,1", "0,B,many", "1,A,many", "1,B,few", "2,A,2")
-    with refused(TableRefused, "not_number", line=3, field="label") as caught:
+    names = ("'many'", "line 4", "line 5")
+    with refused(TableRefused, "not_number", line=3, field="label", naming=names):
         command_output("agreement", path, *LABELS, "--level=interval")
-    assert all(named in str(caught.value) for named in ("'many'", "line 4", "line 5"))
 
 
 def test_rows_that_are_not_chosen_are_counted(tmp_path):
@@ -353,9 +351,8 @@ def test_a_binary_scale_in_words_needs_its_positive_value(tmp_path):
     header = "item,who,system,label"
     path = table(tmp_path / "words.csv", *words, header=header)
     options = (*OF_SYSTEMS, "--scale=binary")
-    with refused(TableRefused, "not_number", field="label") as caught:
+    with refused(TableRefused, "not_number", field="label", naming=("--positive",)):
         command_output("compare_systems", path, *options)
-    assert "--positive" in str(caught.value)
     found = answer("compare_systems", path, *options, "--positive=yes")
     numbers = tuple(row.replace("yes", "1").replace("no", "0") for row in words)
     path = table(tmp_path / "numbers.csv", *numbers, header=header)
@@ -438,15 +435,14 @@ def test_agreement_is_that_of_the_chosen_rows(path, tmp_path):
 
 
 def test_a_selection_that_does_not_fit_is_refused(path, tmp_path):
-    with refused(TableRefused, "repeated_label", line=4) as caught:
+    names = ("'d0'", "line 2", "--item", "--where")
+    with refused(TableRefused, "repeated_label", line=4, naming=names):
         means(path, "--item", "item", "--where", "question=style")
-    assert all(named in str(caught.value) for named in ("'d0'", "line 2", "--item", "--where"))
-    with refused(TableRefused, "unknown_value", field="question") as caught:
+    names = ("'styel'", "'=sense', 'style'")
+    with refused(TableRefused, "unknown_value", field="question", naming=names):
         means(path, *BOTH, "--where", "question=styel")
-    assert all(named in str(caught.value) for named in ("'styel'", "'=sense', 'style'"))
-    with refused(TableRefused, "missing_columns") as caught:
+    with refused(TableRefused, "missing_columns", naming=("round",)):
         means(path, *BOTH, "--where", "round=1")
-    assert "round" in str(caught.value)
     for where in ("question", "=style", ""):
         with refused_naming(CommandError, "--where", f"'{where}'"):
             means(path, *BOTH, "--where", where)

@@ -14,11 +14,19 @@ import pytest
 from annotation.exceptions import AnnotationError
 from annotation.label_uploads import LabelSettings
 from annotation.readers.tool_exports.surveys import SURVEY
-from tests.annotation.tool_export_drafts import answers_of, counts_of, read_fixture, wordings_of
+from tests.annotation.tool_export_drafts import (
+    answers_of,
+    assert_counts,
+    counts_of,
+    read_fixture,
+    ticks,
+    wordings_of,
+)
 from tests.codes import codes_of, refused
 
-BOXES = "What did you like?"
+BOXES, FIT = "What did you like?", "How well does each reply fit?"
 MONKEY_BOXES = "What did you like? (Select all that apply.)"
+REASONS, TRAITS = "clear friendly Other:", "clear friendly short"
 FITS = "How well does each reply fit the dialogue?"
 
 
@@ -40,13 +48,8 @@ def test_qualtrics_has_three_header_rows_and_its_texts_are_the_wordings():
     assert [answers[SURVEY, f"R_{n}"]["Q1_1"] for n in range(8)] == [1, 2, 3, 4, 5, 1, 2, 3]
     expected = {"Q1_1": 2, "Q1_2": 4, "Q2": "B", "Q3:accurate": "yes", "Q3:fluent": "yes"}
     assert answers[SURVEY, "R_1"] == expected
-    assert counts_of(draft) == {
-        "rows": (8, 8),
-        "left_out": {},
-        "parts": {},
-        "missing": {},
-        "notes": {"qualtrics_header", "other_columns", "check_boxes", "columns_of_items"},
-    }
+    notes = {"qualtrics_header", "other_columns", "check_boxes", "columns_of_items"}
+    assert_counts(draft, (8, 8), notes=notes)
     assert {each.seconds for each in draft.submissions} == {600}
 
 
@@ -63,27 +66,15 @@ def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses():
     draft = read_fixture("qualtrics_split.csv", "qualtrics")
     assert answers_of(draft) == {
         (SURVEY, "R_1aaaaaaaaaaaaaa"): {
-            "Q1_1": 4,
-            "Q1_2": 2,
-            "Q2:clear": "yes",
-            "Q2:friendly": "yes",
-            "Q2:Other:": "no",
+            **{"Q1_1": 4, "Q1_2": 2},
+            **ticks("Q2", REASONS, "clear friendly"),
         },
         (SURVEY, "R_2bbbbbbbbbbbbbb"): {
-            "Q1_1": 5,
-            "Q2:clear": "no",
-            "Q2:friendly": "yes",
-            "Q2:Other:": "yes",
-            "Q2_3_TEXT": "it is short",
+            **{"Q1_1": 5, "Q2_3_TEXT": "it is short"},
+            **ticks("Q2", REASONS, "friendly Other:"),
         },
         # Nothing was ticked in a finished response, and nothing is known of an unfinished one.
-        (SURVEY, "R_3cccccccccccccc"): {
-            "Q1_1": 4,
-            "Q1_2": 1,
-            "Q2:clear": "no",
-            "Q2:friendly": "no",
-            "Q2:Other:": "no",
-        },
+        (SURVEY, "R_3cccccccccccccc"): {"Q1_1": 4, "Q1_2": 1} | ticks("Q2", REASONS),
         (SURVEY, "R_4dddddddddddddd"): {"Q1_1": 3},
     }
     counts = counts_of(draft)
@@ -125,26 +116,20 @@ def test_surveymonkey_has_two_header_rows_of_questions_and_options():
             "Which reply is better?": "Reply A",
             f"{FITS}: Reply A": 4,
             f"{FITS}: Reply B": 2,
-            f"{MONKEY_BOXES}:clear": "yes",
-            f"{MONKEY_BOXES}:friendly": "yes",
-            f"{MONKEY_BOXES}:short": "no",
+            **ticks(MONKEY_BOXES, TRAITS, "clear friendly"),
         },
         (SURVEY, "118000000002"): {
             "Which reply is better?": "Reply A",
             f"{FITS}: Reply A": 5,
             f"{FITS}: Reply B": 2,
-            f"{MONKEY_BOXES}:clear": "yes",
-            f"{MONKEY_BOXES}:friendly": "no",
-            f"{MONKEY_BOXES}:short": "no",
+            **ticks(MONKEY_BOXES, TRAITS, "clear"),
             "Q8": "too long",
         },
         (SURVEY, "118000000003"): {
             "Which reply is better?": "Reply B",
             f"{FITS}: Reply A": 3,
             f"{FITS}: Reply B": 4,
-            f"{MONKEY_BOXES}:clear": "no",
-            f"{MONKEY_BOXES}:friendly": "no",
-            f"{MONKEY_BOXES}:short": "yes",
+            **ticks(MONKEY_BOXES, TRAITS, "short"),
             "Q7": "polite",
         },
     }
@@ -163,33 +148,21 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks():
     assert answers_of(draft) == {
         ("other", "ann@example.org"): {
             "Which reply is better?": "Reply A",
-            f"{BOXES}:clear": "yes",
-            f"{BOXES}:friendly": "yes",
+            **ticks(BOXES, "clear friendly", "clear friendly"),
         },
         ("other", "ben@example.org"): {
             "Which reply is better?": "Reply A",
-            f"{BOXES}:clear": "yes",
-            f"{BOXES}:friendly": "no",
+            **ticks(BOXES, "clear friendly", "clear"),
             # A comma and a semicolon in words are no ticks.
             "Comments": "Good, but long; shorten it",
         },
         ("other", "cem@example.org"): {
             "Which reply is better?": "Reply B",
-            f"{BOXES}:clear": "no",
-            f"{BOXES}:friendly": "no",
+            **ticks(BOXES, "clear friendly"),
         },
-        (SURVEY, "ann@example.org"): {
-            "How well does each reply fit?@Reply A": 4,
-            "How well does each reply fit?@Reply B": 2,
-        },
-        (SURVEY, "ben@example.org"): {
-            "How well does each reply fit?@Reply A": 5,
-            "How well does each reply fit?@Reply B": 3,
-        },
-        (SURVEY, "cem@example.org"): {
-            "How well does each reply fit?@Reply A": 3,
-            "How well does each reply fit?@Reply B": 4,
-        },
+        (SURVEY, "ann@example.org"): {f"{FIT}@Reply A": 4, f"{FIT}@Reply B": 2},
+        (SURVEY, "ben@example.org"): {f"{FIT}@Reply A": 5, f"{FIT}@Reply B": 3},
+        (SURVEY, "cem@example.org"): {f"{FIT}@Reply A": 3, f"{FIT}@Reply B": 4},
     }
     counts = counts_of(draft)
     assert (counts["rows"], counts["missing"]) == ((3, 3), {"": 2})
@@ -197,9 +170,7 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks():
     assert answers_of(sheet)[SURVEY, "respondent 1"] == {
         # One option that has a comma.
         "Which reply is better?": "No, neither",
-        f"{BOXES}:clear": "yes",
-        f"{BOXES}:friendly": "yes",
-        f"{BOXES}:short": "no",
+        **ticks(BOXES, TRAITS, "clear friendly"),
     }
     assert counts_of(sheet)["rows"] == (3, 3)
 
@@ -247,10 +218,8 @@ def test_prolific_task_builder_has_a_record_per_instruction():
     draft = read_fixture("prolific_task_builder.json", "prolific", response="reply")
     assert answers_of(draft) == {
         ("t1", "p1"): {
-            "i-fit": "fits",
-            "i-why:clear": "yes",
-            "i-why:short": "yes",
-            "i-fix": "It is Bonn.",
+            **{"i-fit": "fits", "i-fix": "It is Bonn."},
+            **ticks("i-why", "clear short", "clear short"),
         },
         ("t1", "p2"): {"i-fit": "does not fit"},
         ("t2", "p2"): {"i-fit": "fits"},

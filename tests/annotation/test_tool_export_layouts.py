@@ -17,7 +17,6 @@ Others follow the tools' documentation, which their modules name.
 """
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import pytest
 
 from annotation.exceptions import FileFaults, ImportRefused
 from annotation.readers.tool_exports.entries import FieldNames
+from tests.annotation.importing import as_zip, write_file
 from tests.annotation.tool_export_drafts import (
     FOLDER,
     answers_to,
@@ -34,7 +34,7 @@ from tests.annotation.tool_export_drafts import (
     words_to,
     written_file,
 )
-from tests.codes import refused
+from tests.codes import refused, refused_with_faults
 
 
 class TestLabelStudio:
@@ -150,15 +150,13 @@ class TestArgilla:
         assert answers_to(draft, "annotation") == {
             ("m0", "ann"): ["a", "b"], ("m1", "ann"): [], ("m2", "ann"): ["a"],
         }  # fmt: skip
-        with refused(ImportRefused, "no_answers") as caught:
+        with refused(ImportRefused, "no_answers", naming=("spans",)):
             read_draft(FOLDER / "argilla_1_tokens.jsonl", "argilla")
-        assert "spans" in caught.value.problem
 
     def test_columns_of_a_question_belong_together(self, tmp_path):
         record = {"id": "r0", "text": "t", "q.responses": [1, 2], "q.responses.users": ["u1"]}
-        with pytest.raises(FileFaults) as caught:
+        with refused_with_faults(FileFaults, "other_length"):
             read_draft(written_file(tmp_path, [record]), "argilla")
-        assert [fault.code for fault in caught.value.faults] == ["other_length"]
 
 
 class TestDoccano:
@@ -216,12 +214,9 @@ class TestDoccano:
         assert counts(draft.report) == {"unlabeled": 1, "no_answer": 1}
 
     def test_a_zip_has_a_file_per_annotator(self, tmp_path):
-        path = tmp_path / "export.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("ann.jsonl", '{"id": 1, "text": "t", "label": ["a"]}\n')
-            archive.writestr("all.csv", "id,text,label\n1,t,b\n")
-            archive.writestr("__MACOSX/._ann.jsonl", "\x00")
-        draft = read_draft(path, "doccano")
+        files = {"ann.jsonl": '{"id": 1, "text": "t", "label": ["a"]}\n'}
+        files |= {"all.csv": "id,text,label\n1,t,b\n", "__MACOSX/._ann.jsonl": "\x00"}
+        draft = read_draft(write_file(tmp_path / "export.zip", as_zip(files)), "doccano")
         assert answers_to(draft, "label") == {("1", "ann"): "a", ("1", "all"): "b"}
         assert draft.report.n_rows == 2
         assert note_codes(draft.report) == {"merged_labels"}
@@ -232,12 +227,10 @@ class TestPotato:
     def test_exports_and_states_agree(self, tmp_path, suffix):
         path = FOLDER / f"potato_annotations.{suffix}"
         if suffix == "zip":
-            path = tmp_path / "annotation_output.zip"
-            with zipfile.ZipFile(path, "w") as archive:
-                for who in ("ann", "bob"):
-                    name = f"{who}/user_state.json"
-                    archive.write(FOLDER / "potato" / name, f"annotation_output/{name}")
-                archive.writestr("annotation_output/ann/annotation_history.jsonl", "{}\n")
+            root, names = "annotation_output", [f"{who}/user_state.json" for who in ("ann", "bob")]
+            files = {f"{root}/{name}": (FOLDER / "potato" / name).read_bytes() for name in names}
+            files[f"{root}/ann/annotation_history.jsonl"] = b"{}\n"
+            path = write_file(tmp_path / "annotation_output.zip", as_zip(files))
         draft = read_draft(path, "potato")
         assert answers_to(draft, "tone") == {
             ("i1", "ann"): "warm", ("i2", "ann"): "cold", ("i1", "bob"): "cold",

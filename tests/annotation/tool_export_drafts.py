@@ -1,4 +1,5 @@
 import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +75,13 @@ def note_codes(report: ReadingReport) -> set[str]:
     return {note.code for note in report.notes}
 
 
-EXPORTS = Path(__file__).parent / "tool_exports"
+NOTHING: Mapping[str, int] = {}
 Answers = dict[tuple[str, str], dict[str, Any]]
 
 
 def read_fixture(name: str, tool: str, *, answers: str = "", **fields: Any) -> StudyDraft:
     return read_tool_export(
-        EXPORTS / name,
+        FOLDER / name,
         tool,
         fields=FieldNames(**fields),
         settings=QuestionSettings(),
@@ -107,6 +108,12 @@ def answers_of(draft: StudyDraft) -> Answers:
     return found
 
 
+def ticks(question: str, options: str, ticked: str = "") -> dict[str, str]:
+    """Yes or no for each of the options of a question, of which some were ticked."""
+    chosen = ticked.split()
+    return {f"{question}:{name}": "yes" if name in chosen else "no" for name in options.split()}
+
+
 def counts_of(draft: StudyDraft) -> dict[str, Any]:
     """The counts of the reading report: rows read and used, and the rest by code or word."""
     report = draft.report
@@ -118,6 +125,19 @@ def counts_of(draft: StudyDraft) -> dict[str, Any]:
         "missing": dict(report.missing),
         "notes": {text.code for text in report.notes},
     }
+
+
+def assert_counts(
+    draft: StudyDraft,
+    rows: tuple[int, int],
+    left_out: Mapping[str, int] = NOTHING,
+    parts: Mapping[str, int] = NOTHING,
+    missing: Mapping[str, int] = NOTHING,
+    notes: Collection[str] = frozenset(),
+) -> None:
+    """The rows read and used, and all else that is counted: by code or word, and the notes."""
+    found = counts_of(draft)
+    assert found == dict(zip(found, (rows, left_out, parts, missing, notes), strict=True))
 
 
 def wordings_of(draft: StudyDraft) -> dict[str, str]:

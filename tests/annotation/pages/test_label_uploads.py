@@ -1,9 +1,6 @@
-import zipfile
 from html import unescape
-from io import BytesIO
 from typing import Any
 
-import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -13,6 +10,7 @@ from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
 from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
+from tests.annotation.importing import as_zip
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
 from tests.annotation.test_importing_mturk_batches import POOLED_BATCH
 from tests.codes import codes_on
@@ -199,27 +197,13 @@ def test_answers_that_do_not_fit_are_said_to_be_words(rosa):
 
 
 def test_a_zip_of_annotators_files_is_doccanos(rosa):
-    content = BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name in ("doccano_ann.jsonl", "doccano_bob.jsonl"):
-            archive.write(FOLDER / name, name)
-    upload = send(rosa, content.getvalue(), "labels.zip")
+    names = ("doccano_ann.jsonl", "doccano_bob.jsonl")
+    content = as_zip({name: (FOLDER / name).read_bytes() for name in names})
+    upload = send(rosa, content, "labels.zip")
     assert upload.mapping["tool"] == "doccano"
     assert upload.summary["n_annotators"] == 2
     rosa.post(to("upload-import", upload), said_of(upload, {}))
     assert Annotator.objects.count() == 2
-
-
-def test_a_table_may_be_an_excel_file(rosa):
-    book = openpyxl.Workbook()
-    for line in TABLE.replace("doc;", "item;").splitlines():
-        book.active.append([int(c) if c.isdigit() else c for c in line.split(";")])
-    content = BytesIO()
-    book.save(content)
-    upload = send(rosa, content.getvalue(), "labels.xlsx")
-    assert upload.summary["n_answers"] == 4
-    rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
-    assert Judgment.objects.count() == 4
 
 
 def test_the_next_file_of_these_fields_is_read_as_the_last(rosa):

@@ -1,7 +1,5 @@
-import zipfile
 from hashlib import sha256
 from html import unescape
-from io import BytesIO
 from typing import Any
 
 import pytest
@@ -32,6 +30,7 @@ from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from metrics.models import Score, ScoringRun
 from metrics.study_files import score_frame
+from tests.annotation.importing import as_parquet, as_zip
 from tests.annotation.studies import rated_study, rating_study
 from tests.codes import codes_on, field_codes
 from tests.console.work import work_off
@@ -398,13 +397,10 @@ def test_the_preview_is_paged_through(rosa):
 
 
 def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, signed_in):
-    content = BytesIO()
     table = "item,title,image,key,candidate_image\nt1,Shoe,in/a b.png,c1,b.png\n"
     png = b"\x89PNG\r\n\x1a\n"
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, body in (("t.csv", table.encode()), ("in/a b.png", png), ("b.png", png + b"b")):
-            archive.writestr(name, body)
-    begin(rosa, file=sent(content.getvalue(), "a.zip"), template="alternatives")
+    content = as_zip({"t.csv": table, "in/a b.png": png, "b.png": png + b"b"})
+    begin(rosa, file=sent(content, "a.zip"), template="alternatives")
     where = to("upload-picture")
     assert f'src="{where}?name=in%2Fa%20b.png"' in html(rosa)
     found = preview(rosa)
@@ -418,12 +414,8 @@ def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, s
 
 
 def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher):
-    content = BytesIO()
     png = b"\x89PNG\r\n\x1a\n" + bytes(16) + bytes(range(256)) * 2000
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("noise", bytes(PART_BYTES * 2 + 7))
-        archive.writestr("a.png", png)
-    body = content.getvalue()
+    body = as_zip({"noise": bytes(PART_BYTES * 2 + 7), "a.png": png})
     upload = Upload.objects.create(uploaded_by=researcher, file_name="a.zip", n_bytes=len(body))
     for n, start in enumerate(range(0, len(body), PART_BYTES)):
         part = body[start : start + PART_BYTES]
@@ -549,21 +541,9 @@ def test_what_the_columns_are_is_said_and_kept(rosa, study):
     assert values(study) == {("q", "d0", "alpha"): 0.75}
 
 
-@pytest.mark.parametrize("kind", ["xlsx", "parquet", "jsonl", "tsv"])
-def test_a_table_is_of_any_kind(rosa, study, kind):
-    import pandas as pd
-
-    frame = pd.DataFrame({"item": ["d0"], "system": ["alpha"], "bleurt": [0.5]})
-    content = BytesIO()
-    if kind == "xlsx":
-        frame.to_excel(content, index=False)
-    elif kind == "parquet":
-        frame.to_parquet(content)
-    elif kind == "jsonl":
-        content.write(frame.to_json(orient="records", lines=True).encode())
-    else:
-        content.write(frame.to_csv(index=False, sep="\t").encode())
-    send(rosa, study, content.getvalue(), f"scores.{kind}")
+def test_a_table_of_parquet_is_read_in_the_background(rosa, study):
+    content = as_parquet({"item": ["d0"], "system": ["alpha"], "bleurt": [0.5]})
+    send(rosa, study, content, "scores.parquet")
     rosa.post(to("upload-import"), mapping_of())
     do_jobs()
     assert values(study) == {("bleurt", "d0", "alpha"): 0.5}

@@ -1,9 +1,7 @@
-import io
 import os
 import re
 from typing import Any
 
-import openpyxl
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -11,6 +9,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from annotation.models import Study
 from tests.accessibility import accessibility_problems
+from tests.annotation.importing import as_excel
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 
@@ -22,16 +21,13 @@ pytestmark = [
 SHOTS = os.environ.get("SCREENSHOTS")
 
 
-def workbook() -> bytes:
-    book = openpyxl.Workbook()
-    book.active.append(["Dialog ID", "History", "Bot", "Text", "ms"])
-    for n in range(6):
-        for system in ("alpha", "beta"):
-            turns = f"User: My flight {n} was cancelled.\nAssistant: May I have your code?"
-            book.active.append([f"d{n}", turns, system, f"Answer {n} of a friendly bot.", n])
-    content = io.BytesIO()
-    book.save(content)
-    return content.getvalue()
+HEADER = ("Dialog ID", "History", "Bot", "Text", "ms")
+TURNS = "User: My flight {} was cancelled.\nAssistant: May I have your code?"
+WORKBOOK = [
+    (f"d{n}", TURNS.format(n), system, f"Answer {n} of a friendly bot.", n)
+    for n in range(6)
+    for system in ("alpha", "beta")
+]
 
 
 @pytest.fixture(params=[(1280, True), (390, True), (1280, False)], ids=["desk", "phone", "no-js"])
@@ -59,7 +55,8 @@ def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     page.locator(f"a[href='{reverse('console:new-study')}']").first.click()
     page.locator("[name=title]").fill("Airline help desk")
     page.locator("[name=template]").select_option("likert_agreement")
-    sent = {"name": "airline.xlsx", "mimeType": "application/octet-stream", "buffer": workbook()}
+    content = as_excel([HEADER, *WORKBOOK])
+    sent = {"name": "airline.xlsx", "mimeType": "application/octet-stream", "buffer": content}
     page.locator("input[type=file]").set_input_files(sent)
     check(page, "new-study")
     page.locator("form.new-study button").click()
