@@ -25,7 +25,7 @@ from accounts.jobs import send_later
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
 from accounts.teams import invited_by, permissions_in_team, require_power, set_role
-from annotation.exceptions import InvitationVoid, StudyUnfit
+from annotation.exceptions import InvitationVoid, StudyUnfit, require
 from annotation.models import Invitation, Study, StudyMembership
 from annotation.models.studies import StudyQuerySet
 
@@ -70,7 +70,6 @@ def loaded_permissions(study: Study, user: User) -> frozenset[Permission]:
 
 @transaction.atomic
 def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
-    """A study cannot move from one team to another."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.team_id not in (None, team.pk):
         raise StudyUnfit(
@@ -94,11 +93,13 @@ def set_study_role(
 
     Who accepts an invitation has the inviter as `actor`.
     """
-    if role not in StudyMembership.ROLES:
-        raise StudyUnfit(
+    require(
+        role in StudyMembership.ROLES,
+        StudyUnfit(
             f"A {role.label} of one study alone is not possible; choose another role.",
             code="team_role",
-        )
+        ),
+    )
     require_study_manager(study, actor)
     member, _is_new = StudyMembership.objects.update_or_create(
         study=study, user=user, defaults={"role": role}
@@ -135,7 +136,6 @@ def require_study_manager(study: Study, actor: User | None) -> None:
 def record_in(
     study: Study, *, actor: AbstractBaseUser | None, action: str, details: dict[str, Any]
 ) -> None:
-    """Append to the log of the study's team, if it has a team."""
     if study.team is not None:
         record(
             team=study.team,
@@ -150,7 +150,6 @@ def record_in(
 def assign_owner(
     *, study: Study, owner: AbstractBaseUser, is_replacing: bool = False
 ) -> AbstractBaseUser | None:
-    """Return the former owner, who is replaced only if `is_replacing`."""
     former = Study.objects.select_for_update().get(pk=study.pk).owner
     if former not in (None, owner) and not is_replacing:
         raise StudyUnfit(
@@ -214,8 +213,10 @@ def invite(
 
 @transaction.atomic
 def revoke(*, invitation: Invitation, actor: User) -> None:
-    if not Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
-        raise InvitationVoid(_(VOID))
+    require(
+        Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()),
+        InvitationVoid(_(VOID)),
+    )
     _record(invitation, actor, "member.invitation_revoked")
 
 
@@ -280,8 +281,10 @@ def join_with_new_account(*, token: str, username: str, password: str) -> User:
 def _claim(token: str, user: User) -> Invitation:
     invitation = invitation_of(token)
     claimed = {"accepted_at": timezone.now(), "accepted_by": user}
-    if not Invitation.objects.open().filter(pk=invitation.pk).update(**claimed):
-        raise InvitationVoid(_(VOID))
+    require(
+        Invitation.objects.open().filter(pk=invitation.pk).update(**claimed),
+        InvitationVoid(_(VOID)),
+    )
     return invitation
 
 
@@ -290,10 +293,10 @@ def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:
         require_power(to, actor, Role(role))
     elif to is not None:
         require_study_manager(to, actor)
-        if role not in StudyMembership.ROLES:
-            raise StudyUnfit(
-                _("Choose a role that is possible in one study alone."), code="team_role"
-            )
+        require(
+            role in StudyMembership.ROLES,
+            StudyUnfit(_("Choose a role that is possible in one study alone."), code="team_role"),
+        )
 
 
 def _require_address(email: str) -> None:

@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import yaml
 from django.db.models import Count, Q
 
-from annotation.exceptions import FolderUnusable, LicenseUnknown
+from annotation.exceptions import FolderUnusable, LicenseUnknown, require
 from annotation.exports import item_rows, judgment_rows, label_rows
 from annotation.models import (
     AgreementCoefficient,
@@ -110,8 +110,7 @@ Tables are joined by `item` and `candidate`; submissions and judgments by `item`
 
 
 def require_license(name: str) -> str:
-    if not LICENSE.fullmatch(name):
-        raise LicenseUnknown(name, LICENSES)
+    require(LICENSE.fullmatch(name), LicenseUnknown(name, LICENSES))
     return name
 
 
@@ -188,10 +187,8 @@ def _table_lines(tables: Mapping[str, RowFile]) -> list[str]:
 
 
 def _protocol(document: ProtocolDocument, number: int | None) -> str:
-    lines = ["## Annotation protocol"]
-    lines.append(
-        f"Version {number} of the protocol." if number else "The study as its questions stand."
-    )
+    version = f"Version {number} of the protocol."
+    lines = ["## Annotation protocol", version if number else "The study as its questions stand."]
     if document.instructions:
         lines.append(_quoted(document.instructions))
     for question in document.questions:
@@ -219,7 +216,6 @@ def _agreement(study: Study) -> str:
     rows = AgreementCoefficient.objects.filter(
         version=version, name="krippendorff_alpha", by="", with_flagged=True
     )
-    lines = ["## Agreement"]
     table = ["| question | round | Krippendorff's alpha | 95 % interval |", "|---|---|---|---|"]
     for row in rows.select_related("question"):
         value = "undefined" if row.value is None else f"{row.value:.3f}"
@@ -229,8 +225,8 @@ def _agreement(study: Study) -> str:
         )  # fmt: skip
         reason = f" ({row.reason.replace('_', ' ')})" if row.value is None and row.reason else ""
         table.append(f"| {row.question.name} | {row.round} | {value}{reason} | {interval} |")
-    lines.append("\n".join(table) if len(table) > 2 else "It has not been computed.")
-    return "\n\n".join(lines)
+    found = "\n".join(table) if len(table) > 2 else "It has not been computed."
+    return f"## Agreement\n\n{found}"
 
 
 def _license_sentence(license: str) -> str:

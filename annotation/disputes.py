@@ -1,7 +1,6 @@
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -12,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.names import is_seen
 from annotation.access import record_in
 from annotation.disagreement import default_threshold
-from annotation.exceptions import CommentRefused, DecisionRefused
+from annotation.exceptions import CommentRefused, DecisionRefused, require
 from annotation.models import (
     Adjudication,
     AgreementVersion,
@@ -24,6 +23,7 @@ from annotation.models import (
     UnitAgreement,
 )
 from annotation.models.labels import LONGEST_COMMENT
+from presentation.records import group_values
 
 MOST_ROWS = 50
 
@@ -161,22 +161,20 @@ def _opinions(
     judgments = Judgment.objects.accepted().filter(
         question=question, submission__round=round, candidate__in=candidates
     )
-    opinions: dict[int, list[Opinion]] = defaultdict(list)
     ordered = judgments.order_by("submission__annotator__pseudonym")
-    for judgment in ordered.select_related("submission__annotator"):
-        assert judgment.candidate_id is not None  # by the filter above
-        submission = judgment.submission
-        named = question.categories[int(judgment.value)] if question.categories else ""
-        opinions[judgment.candidate_id].append(
+    return group_values(
+        (
+            cast(int, judgment.candidate_id),  # by the filter above
             Opinion(
-                submission.annotator.pseudonym,
+                judgment.submission.annotator.pseudonym,
                 judgment.value,
-                named,
-                submission.justification,
-                submission.flag_reason,
-            )
+                question.categories[int(judgment.value)] if question.categories else "",
+                judgment.submission.justification,
+                judgment.submission.flag_reason,
+            ),
         )
-    return opinions
+        for judgment in ordered.select_related("submission__annotator")
+    )
 
 
 @transaction.atomic
@@ -190,16 +188,20 @@ def decide(
     note: str = "",
 ) -> Adjudication:
     """Write a decision down; it stands until the next one, and deciding the same again is none."""
-    if candidate.item.study_id != question.study_id:
-        raise DecisionRefused(
+    require(
+        candidate.item.study_id == question.study_id,
+        DecisionRefused(
             f"'{candidate}' and '{question}' are of different studies.", code="other_study"
-        )
+        ),
+    )
     if (problem := question.validation_error(value)) is not None:
         raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}", code=problem.code)
-    if not Submission.objects.of(question.study).accepted().filter(round=round).exists():
-        raise DecisionRefused(
+    require(
+        Submission.objects.of(question.study).accepted().filter(round=round).exists(),
+        DecisionRefused(
             f"Study '{question.study}' was not judged in round {round}.", code="not_judged"
-        )
+        ),
+    )
     subject = {"candidate": candidate, "question": question, "round": round}
     decision = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
     standing = Adjudication.objects.filter(**subject).standing().first()
@@ -229,10 +231,12 @@ def add_comment(
     written_by: AbstractBaseUser,
     round: int = 1,
 ) -> DisputeComment:
-    if candidate.item.study_id != question.study_id:
-        raise CommentRefused(
+    require(
+        candidate.item.study_id == question.study_id,
+        CommentRefused(
             f"'{candidate}' and '{question}' are of different studies.", code="other_study"
-        )
+        ),
+    )
     return DisputeComment.objects.create(
         candidate=candidate,
         question=question,
@@ -267,20 +271,22 @@ def delete_comment(*, comment: DisputeComment, actor: AbstractBaseUser) -> None:
 
 
 def _require_author(comment: DisputeComment, actor: AbstractBaseUser) -> None:
-    if comment.written_by_id != actor.pk:
-        raise CommentRefused(
-            _("Only who wrote a comment changes or deletes it."), code="other_writer"
-        )
+    require(
+        comment.written_by_id == actor.pk,
+        CommentRefused(_("Only who wrote a comment changes or deletes it."), code="other_writer"),
+    )
 
 
 def _checked(text: str) -> str:
     text = text.strip()
-    if not 0 < len(text) <= LONGEST_COMMENT:
-        raise CommentRefused(
+    require(
+        0 < len(text) <= LONGEST_COMMENT,
+        CommentRefused(
             _("A comment has 1 to {most} characters.").format(most=LONGEST_COMMENT), code="length"
-        )
-    if not is_seen(text):
-        raise CommentRefused(
-            _("Nothing of this comment would be seen: write it anew."), code="unseen"
-        )
+        ),
+    )
+    require(
+        is_seen(text),
+        CommentRefused(_("Nothing of this comment would be seen: write it anew."), code="unseen"),
+    )
     return text

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.db.models import F, Max, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
@@ -169,7 +169,6 @@ def _values_by_submission(study: Study) -> dict[int, list[_Value]]:
 
 
 def _same_share(values: list[_Value], questions: Mapping[int, Question]) -> float | None:
-    """How many of the ratings are the most frequent one; categories may well be all the same."""
     ratings = [one.value for one in values if not questions[one.unit[1]].categories]
     if len(ratings) < LEAST_VALUES:
         return None
@@ -249,7 +248,6 @@ Event = tuple[Any, ...]
 
 
 def read_events(content: object) -> list[Event]:
-    """The events of an answer that can be read: the rest, and what is too much, is left out."""
     rows = content[:MOST_EVENTS] if isinstance(content, list) else []
     return [tuple(row) for row in rows if _is_event(row)]
 
@@ -262,9 +260,7 @@ def _is_event(row: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int | float) and 0 <= value <= GREATEST_NUMBER
+    return type(value) in (int, float) and 0 <= cast(float, value) <= GREATEST_NUMBER
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,12 @@ class AnnotationError(CorrectableError):
     """Something a person can mend; its text says what and how."""
 
 
+def require(condition: object, error: AnnotationError) -> None:
+    """Raise the error unless the condition holds."""
+    if not condition:
+        raise error
+
+
 class FileRefused(AnnotationError):
     """A file was refused. The error has the line, the field and a code; a problem that is a
     `CodedText` brings its code."""
@@ -86,8 +92,6 @@ class TableRefused(FileRefused):
 
 
 class FileFaults(AnnotationError):
-    """All that is wrong with a file, in its order; the message lists the first of it."""
-
     MOST_LISTED = 50
 
     def __init__(self, faults: Sequence[ImportRefused]) -> None:
@@ -151,8 +155,6 @@ class ProtocolUnknown(AnnotationError):
 
 
 class ProtocolInvalid(AnnotationError):
-    """A protocol has faults, each with its place, line and code."""
-
     def __init__(self, message: str, faults: Sequence[ProtocolFault] = ()) -> None:
         self.faults = tuple(faults)
         super().__init__(message)

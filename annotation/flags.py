@@ -5,7 +5,6 @@ Flagged submissions count on, and agreement is shown both ways.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from annotation.evidence import (
     measured_efforts,
     measured_evidence,
 )
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.frames import judgment_frame
 from annotation.models import (
     AnnotatorFlag,
@@ -44,6 +43,7 @@ from annotation.models.judgments import SubmissionQuerySet
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED
+from presentation.records import group_values
 from stats.libraries import pd
 from stats.quality import Evidence as QualityEvidence, annotator_flags, count_words
 
@@ -56,11 +56,13 @@ def flag_submissions(
 ) -> int:
     """Mark submissions as doubted, and return how many; a second reason replaces the first."""
     reason = reason.strip()
-    if not 0 < len(reason) <= LONGEST_REASON:
-        raise AnnotationError(
+    require(
+        0 < len(reason) <= LONGEST_REASON,
+        AnnotationError(
             f"Say why a submission is flagged, in 1 to {LONGEST_REASON} characters.",
             code="reason_length",
-        )
+        ),
+    )
     return _set_reason(submissions, reason, actor)
 
 
@@ -141,9 +143,7 @@ def _rows(
     version: EvidenceVersion, evidence: Evidence, flags: Sequence[AnnotatorFlag]
 ) -> list[SubmissionEvidence]:
     rows = []
-    of_annotator: defaultdict[int, set[str]] = defaultdict(set)
-    for flag in flags:
-        of_annotator[flag.annotator_id].add(flag.name)
+    of_annotator = group_values((flag.annotator_id, flag.name) for flag in flags)
     failed = _failed_checks(version.study)
     protocols = _protocols(version.study)
     for submission, measures in evidence.measures.items():
@@ -161,8 +161,7 @@ def _rows(
                 is_flagged=bool(names or against or submission in failed),
                 is_held=CONTRADICTORY in names
                 or (
-                    document is not None
-                    and is_held(document, against, failed.get(submission, set()))
+                    document is not None and is_held(document, against, failed.get(submission, ()))
                 ),
                 **{f"is_{name}": name in names for name in SUBMISSION_FLAGS},
             )
@@ -178,12 +177,9 @@ def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collecti
     return any(check.holds_work for n, check in enumerate(document.checks) if n in failed)
 
 
-def _failed_checks(study: Study) -> dict[int, set[int]]:
-    failed: defaultdict[int, set[int]] = defaultdict(set)
+def _failed_checks(study: Study) -> dict[int, list[int]]:
     rows = CheckAnswer.objects.filter(submission__item__study=study, is_failed=True).order_by()
-    for submission, number in rows.values_list("submission", "placed__number"):
-        failed[submission].add(number)
-    return failed
+    return group_values(rows.values_list("submission", "placed__number"))
 
 
 def _protocols(study: Study) -> dict[int, ProtocolDocument]:
@@ -216,8 +212,6 @@ REJECTED = {"submission__status": Submission.Status.REJECTED}
 
 
 def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) -> QualityEvidence:
-    """All that annotators did in a study, as far as it was not rejected; `efforts` are those of
-    `measured_efforts`, if they were read."""
     frame = judgment_frame(study)
     frame = frame.assign(position=random_positions(study, frame))
     return QualityEvidence(
@@ -310,9 +304,8 @@ def _order(study: Study) -> dict[tuple[str, str, int], float]:
 
 
 def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
-    words: defaultdict[int, int] = defaultdict(int)
-    for pk, context in study.items.values_list("pk", "context"):
-        words[pk] += count_words(context)
+    items = study.items.values_list("pk", "context")
+    words = {pk: count_words(context) for pk, context in items}
     texts = Candidate.objects.filter(item__study=study).order_by().values_list("item", "text")
     for item, text in texts.iterator():
         words[item] += count_words(text)

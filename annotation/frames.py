@@ -23,7 +23,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from annotation.bulk import batched
-from annotation.exceptions import FrameUnfit
+from annotation.exceptions import FrameUnfit, require
 from annotation.models import (
     Candidate,
     ItemSample,
@@ -170,7 +170,6 @@ class FrozenFrame:
 
 
 def freeze_judgments(study: Study) -> FrozenFrame:
-    """Freeze the study's long frame of all judgments but rejected ones, as it is now."""
     return freeze_frame(judgment_frame(study))
 
 
@@ -189,11 +188,13 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
 
 def read_frozen_frame(fingerprint: str) -> pd.DataFrame:
     name, storage = _name_of(fingerprint), _storage()
-    if not storage.exists(name):
-        raise FrameUnfit(
+    require(
+        storage.exists(name),
+        FrameUnfit(
             _("No frame is frozen as {fingerprint}.").format(fingerprint=fingerprint),
             code="unknown",
-        )
+        ),
+    )
     with storage.open(name) as file:
         content = BytesIO(file.read())
     # Parquet's library refuses what is cut short by a ValueError, and some of it by an OSError.
@@ -216,7 +217,6 @@ def _is_frozen(fingerprint: str) -> bool:
 
 
 def frame_fingerprint(frame: pd.DataFrame) -> str:
-    """SHA-256 of the names of the columns and of their values, in their order."""
     digest = sha256(json.dumps([len(frame), *map(str, frame.columns)]).encode())
     for name in frame.columns:
         column = frame[name]
@@ -230,13 +230,15 @@ def frame_fingerprint(frame: pd.DataFrame) -> str:
 
 
 def _name_of(fingerprint: str) -> str:
-    if len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef"):
-        raise FrameUnfit(
+    require(
+        not (len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef")),
+        FrameUnfit(
             _("'{fingerprint}' is not a fingerprint, of 64 hexadecimal digits.").format(
                 fingerprint=fingerprint
             ),
             code="not_fingerprint",
-        )
+        ),
+    )
     return f"{FOLDER}/{fingerprint[:2]}/{fingerprint}.parquet"
 
 

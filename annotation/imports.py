@@ -334,9 +334,8 @@ def _candidate_rows(
 ) -> Iterator[tuple[object, ...]]:
     blind_keys = iter(new_blind_keys(sum(len(draft.candidates) for draft in drafts)))
     for draft in drafts:
-        item_id = ids[draft.key]
         for n, candidate in enumerate(draft.candidates):
-            picture = candidate.picture
-            picture_id = None if picture is None else _picture_id(picture, pictures)
-            names = candidate.key, next(blind_keys), candidate.system
-            yield item_id, *names, candidate.text, picture_id, n
+            yield (
+                *(ids[draft.key], candidate.key, next(blind_keys), candidate.system),
+                *(candidate.text, _picture_id(candidate.picture, pictures), n),
+            )

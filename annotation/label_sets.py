@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.access import record_in
-from annotation.exceptions import StudyUnfit
+from annotation.exceptions import StudyUnfit, require
 from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
 from annotation.units import JudgedUnits, judged_units
@@ -84,12 +84,14 @@ def make_label_set(
 
 def _require_fit(question: Question, method: str) -> None:
     fit = METHODS_AT_LEVEL[Question.Level(question.level)]
-    if method not in fit:
-        raise StudyUnfit(
+    require(
+        method in fit,
+        StudyUnfit(
             f"Question '{question.name}' is {question.level}; {method} cannot label it. "
             f"Use one of {', '.join(fit)}.",
             code="unfit_method",
-        )
+        ),
+    )
 
 
 def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
@@ -135,18 +137,17 @@ def _label_rows(
     key_of_unit = dict(
         zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True)
     )
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in aggregation.labels.to_dict(orient="records"):
-        if isnan(row["label"]):
-            continue
-        rows[key_of_unit[row["item"]]] = {
+    return {
+        key_of_unit[row["item"]]: {
             "value": row["label"],
             "probability": _defined(row.get("probability")),
             "se": _defined(row.get("se")),
             "n_judgments": row["n_labels"],
             "is_tied": row.get("tied", False),
         }
-    return rows
+        for row in aggregation.labels.to_dict(orient="records")
+        if not isnan(row["label"])
+    }
 
 
 def _defined(number: float | None) -> float | None:

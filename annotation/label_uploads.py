@@ -125,27 +125,25 @@ class LabelSettings:
                 for use in (LabelUse.ITEM, LabelUse.ANNOTATOR, LabelUse.VALUE)
                 if not chosen[use]
             ]
-            if chosen[LabelUse.QUESTION] and chosen[LabelUse.VALUE] > 1:
-                problems.append(
-                    CodedText(
-                        _(
-                            "Where a column names the question, one column holds all answers; "
-                            "choose one “Answer”, or no “Question”."
-                        ),
-                        "several_answers",
-                    )
-                )
         if self.tool in REGISTRY:
             problems += _pattern_problems(self.answers)
-        parts = [self.answers.count(part) for part in ("{question}", "{system}")]
-        if self.tool == MTURK and self.answers and parts != [1, 1]:
-            problems.append(
-                CodedText(
-                    _("The pattern of answers needs {question} and {system}, once each."),
-                    "answers_pattern",
-                )
-            )
-        return problems
+        has_both = all(self.answers.count(part) == 1 for part in ("{question}", "{system}"))
+        rules: tuple[tuple[object, str, str], ...] = (
+            (
+                self.tool == TABLE and chosen[LabelUse.QUESTION] and chosen[LabelUse.VALUE] > 1,
+                _(
+                    "Where a column names the question, one column holds all answers; "
+                    "choose one “Answer”, or no “Question”."
+                ),
+                "several_answers",
+            ),
+            (
+                self.tool == MTURK and self.answers and not has_both,
+                _("The pattern of answers needs {question} and {system}, once each."),
+                "answers_pattern",
+            ),
+        )
+        return problems + [CodedText(text, code) for is_broken, text, code in rules if is_broken]
 
 
 def _pattern_problems(answers: str) -> list[CodedText]:
@@ -209,9 +207,8 @@ def _unread(upload: Upload, refused: ImportRefused) -> str:
 
 def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> LabelSettings:
     stored = find_stored_mapping(upload, tool)
-    if stored is not None:
-        return LabelSettings.of(stored)
-    return LabelSettings(tool=tool, uses=guess_uses(first, tool))
+    guessed = {"tool": tool, "uses": guess_uses(first, tool)}
+    return LabelSettings.of(guessed if stored is None else stored)
 
 
 def _read(

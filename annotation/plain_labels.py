@@ -7,7 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.readers.columns import unusable
 from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading, Repeats
@@ -56,12 +56,7 @@ class FileAgreement:
             f"{count_of(self.n_annotators, 'annotator')}, {self.level}"
         )
         yield f"{'':24}{'value':>8}{'se':>8}   interval           items"
-        for row in self.coefficients:
-            if row.is_defined:
-                yield _line(row)
-        for row in self.coefficients:
-            if not row.is_defined:
-                yield f"{row.name:24} undefined: {str(row.reason).replace('_', ' ')}"
+        yield from map(_line, sorted(self.coefficients, key=lambda row: not row.is_defined))
         warnings = dict.fromkeys(text for row in self.coefficients for text in row.warnings)
         yield from (f"Note: {warning}." for warning in warnings)
         if len(self.pairs):
@@ -110,6 +105,8 @@ def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
 
 
 def _line(row: Agreement) -> str:
+    if not row.is_defined:
+        return f"{row.name:24} undefined: {str(row.reason).replace('_', ' ')}"
     if isnan(row.se):
         return f"{row.name:24}{row.value:8.4f}{'':8}   {'no interval':18}{row.n_items:8d}"
     interval = f"[{row.ci_low:7.4f}, {row.ci_high:7.4f}]"
@@ -189,18 +186,19 @@ def aggregate_file(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     kind: Kind = "number" if method in OF_NUMBERS else "text"
-    if reading.policies.repeats and method in OF_COMPARISONS:
-        raise AnnotationError(
+    require(
+        not (reading.policies.repeats and method in OF_COMPARISONS),
+        AnnotationError(
             f"{method} compares candidates and takes no --repeats: two may be compared again, "
             "but none rated again. Leave the option out.",
             code="takes_no_repeats",
-        )
+        ),
+    )
     default: Repeats = "count" if method in (*WITH_REPEATS, *OF_COMPARISONS) else "refuse"
     table = read_labels(path, columns, kind=kind, reading=reading, repeats=default)
     is_counted = reading.report.policies["repeats"] == "count"
-    options = {"repeats": "count" if is_counted else "refuse"}
-    if method in OF_COMPARISONS:
-        options = {}
+    counted = {"repeats": "count" if is_counted else "refuse"}
+    options = {} if method in OF_COMPARISONS else counted
     try:
         aggregation = aggregate(
             table.items, table.annotators, table.values, method=method, **options

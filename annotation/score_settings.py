@@ -60,19 +60,23 @@ class ScoreSettings:
             for use in ScoreUse
             if use != ScoreUse.SCORE and chosen[use] > 1
         ]
-        if not chosen[ScoreUse.ITEM]:
-            problems.append(_("Choose the column that is “Item”."))
-        if not (chosen[ScoreUse.SYSTEM] or chosen[ScoreUse.CANDIDATE]):
-            problems.append(_("Choose the column that is the system, or the candidate's name."))
-        is_long = chosen[ScoreUse.METRIC] or chosen[ScoreUse.VALUE]
-        if chosen[ScoreUse.SCORE] and is_long:
-            problems.append(
-                _("Either columns are a metric's scores each, or a row names its metric; not both.")
-            )
-        elif not chosen[ScoreUse.SCORE] and not (
-            chosen[ScoreUse.METRIC] and chosen[ScoreUse.VALUE]
-        ):
-            problems.append(
-                _("Choose the columns of scores; or those of the metric's name and its score.")
-            )
-        return problems
+        has_system = chosen[ScoreUse.SYSTEM] or chosen[ScoreUse.CANDIDATE]
+        scores, metric, value = (
+            chosen[use] for use in (ScoreUse.SCORE, ScoreUse.METRIC, ScoreUse.VALUE)
+        )
+        rules = (
+            (not chosen[ScoreUse.ITEM], _("Choose the column that is “Item”.")),
+            (not has_system, _("Choose the column that is the system, or the candidate's name.")),
+            (
+                scores and (metric or value),
+                _(
+                    "Either columns are a metric's scores each, or a row names its metric; "
+                    "not both."
+                ),
+            ),
+            (
+                not scores and not (metric and value),
+                _("Choose the columns of scores; or those of the metric's name and its score."),
+            ),
+        )
+        return problems + [text for is_broken, text in rules if is_broken]

@@ -60,8 +60,6 @@ def current_agreement(study: Study) -> AgreementVersion | None:
 
 
 def compute_agreement(study: Study, progress: Progress = silently) -> AgreementVersion:
-    """Compute coefficients, candidates, pairs and annotators of every question and round, and
-    keep them as the study's next version."""
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
     study = Study.objects.get(pk=study.pk)
     frame = judgment_frame(study)
@@ -86,7 +84,11 @@ def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame)
         n_cannot_judge=_n_cannot_judge(question, report.round),
         units=unit_table(question, round=report.round, frame=frame),
         pairs=pair_table(question, rows, report.pairs),
-        annotators=_annotators(question, report.round, rows),
+        annotators=(
+            pd.DataFrame(columns=ANNOTATOR_COLUMNS)
+            if rows.empty
+            else annotator_table(question, round=report.round, frame=rows)
+        ),
         positions=list(position_effects(question, rows)),
     )
 
@@ -96,12 +98,6 @@ def _n_cannot_judge(question: Question, round: int) -> int:
         return 0
     answers = Judgment.objects.accepted().filter(question=question, submission__round=round)
     return answers.filter(value__gt=question.highest).count()
-
-
-def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFrame:
-    if rows.empty:
-        return pd.DataFrame(columns=ANNOTATOR_COLUMNS)
-    return annotator_table(question, round=round, frame=rows)
 
 
 @transaction.atomic

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -40,9 +40,6 @@ DATASET = "dataset.zip"
 
 @dataclass(frozen=True)
 class Download:
-    """A file: its type, what it holds, its content bit by bit, the result it waits for, if any, and
-    what one must be allowed beside exporting."""
-
     content_type: str
     about: str | Promise
     write: Callable[[Study], Iterator[str] | Iterator[bytes]]
@@ -84,58 +81,50 @@ class Offer:
     is_of_judgments: bool = False
 
 
-@dataclass
-class _Files:
-    tables: dict[str, RowDownload] = field(default_factory=dict)
-    files: dict[str, Download] = field(default_factory=dict)
-    offers: dict[str, Offer] = field(default_factory=dict)
-
-
-_registered = _Files()
+_tables: dict[str, RowDownload] = {}
+_files: dict[str, Download] = {}
+_offers: dict[str, Offer] = {}
 
 
 def register_table(name: str, table: RowDownload, offer: Offer) -> None:
-    _registered.tables[name] = table
+    _tables[name] = table
     for file_name, download in table.forms(name).items():
         register_file(file_name, download, offer)
 
 
 def register_file(name: str, download: Download, offer: Offer) -> None:
-    _registered.files[name] = download
-    _registered.offers[name] = offer
+    _files[name], _offers[name] = download, offer
 
 
 def row_downloads() -> Mapping[str, RowDownload]:
     _import_files()
-    return _registered.tables
+    return _tables
 
 
 def study_downloads() -> Mapping[str, Download]:
     _import_files()
-    files, offers = _registered.files, _registered.offers
-    return {name: files[name] for name in sorted(files, key=lambda name: offers[name].place)}
+    return {name: _files[name] for name in sorted(_files, key=lambda name: _offers[name].place)}
 
 
 def study_download(name: str) -> Download:
     _import_files()
-    return _registered.files[name]
+    return _files[name]
 
 
 def is_of_judgments(name: str) -> bool:
-    """Whether there is nothing in the file before something was judged."""
-    return _registered.offers[name].is_of_judgments
+    return _offers[name].is_of_judgments
 
 
 def file_names(study: Study) -> list[str]:
-    names, offers = list(study_downloads()), _registered.offers
-    asked = {f"has_{offer.place}": offer.rows(study) for offer in offers.values() if offer.rows}
+    names = list(study_downloads())
+    asked = {f"has_{offer.place}": offer.rows(study) for offer in _offers.values() if offer.rows}
     has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**asked).get())
     # Once per function: several files share one.
-    fits = {fits: fits(study) for fits in {offer.fits for offer in offers.values()} if fits}
+    fits = {fits: fits(study) for fits in {offer.fits for offer in _offers.values()} if fits}
     return [
         name
         for name in names
-        for offer in [offers[name]]
+        for offer in [_offers[name]]
         if has.get(f"has_{offer.place}", True) and (offer.fits is None or fits[offer.fits])
     ]
 

@@ -15,9 +15,10 @@ from typing import Literal, cast
 
 import numpy as np
 
-from annotation.exceptions import StudyUnfit
+from annotation.exceptions import StudyUnfit, require
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
+from presentation.records import group_values
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.result import Aggregation
 from stats.agreement import (
@@ -74,16 +75,12 @@ class JudgedUnits:
         return tuple(replace(one, warnings=_of_candidates(one.warnings)) for one in coefficients)
 
     def set_alpha(self) -> Agreement:
-        chosen: dict[tuple[str, str], set[str]] = {}
-        rows = zip(
-            self.clusters, self.annotators, self.frame["candidate"], self.values, strict=True
-        )
-        for item, annotator, candidate, value in rows:
-            ticked = chosen.setdefault((item, annotator), set())
-            if value > 0:
-                ticked.add(str(candidate))
-        items, annotators = [item for item, _ in chosen], [annotator for _, annotator in chosen]
-        alpha = krippendorff_alpha(items, annotators, list(chosen.values()), level="set")
+        pages = zip(self.clusters, self.annotators, strict=True)
+        ticks = zip(self.frame["candidate"].astype(str), self.values, strict=True)
+        pools = group_values(zip(pages, ticks, strict=True))
+        chosen = [{name for name, value in pool if value > 0} for pool in pools.values()]
+        items, annotators = [item for item, _ in pools], [annotator for _, annotator in pools]
+        alpha = krippendorff_alpha(items, annotators, chosen, level="set")
         return replace(alpha, name="krippendorff_alpha_masi")
 
     def agreements(self) -> pd.Series[float]:
@@ -186,12 +183,14 @@ def _wins_in(kind: str, judged: pd.DataFrame) -> Iterator[Win]:
 def system_strengths(
     study: Study, *, question: Question, round: int = 1, smoothing: float = 0.0
 ) -> Aggregation:
-    if question.kind not in COMPARED:
-        raise StudyUnfit(
+    require(
+        question.kind in COMPARED,
+        StudyUnfit(
             f"Question '{question.name}' of study '{study.slug}' compares nothing. Strengths are "
             "of preferences, best-worst choices and rankings.",
             code="no_comparison",
-        )
+        ),
+    )
     frame = judgment_frame(study, question=question)
     table = wins(question, frame[frame["round"] == round])
     return bradley_terry(

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _, ngettext
 
 from accounts.models import Team, User
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.imports import ImportResult, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
@@ -95,15 +96,17 @@ def plain_file_name(name: str | None) -> str:
 
 
 def require_size(file: SentFile) -> None:
-    if not file.size:
-        raise AnnotationError(_("The file is empty."), code="empty_file")
-    if file.size > settings.UPLOAD_MAX_MEGABYTES * 1024**2:
-        raise AnnotationError(
+    n_bytes = file.size or 0
+    require(n_bytes, AnnotationError(_("The file is empty."), code="empty_file"))
+    require(
+        n_bytes <= settings.UPLOAD_MAX_MEGABYTES * 1024**2,
+        AnnotationError(
             _(
                 "The file has more than {n} MiB. Send it in parts, or ask the site's operator."
             ).format(n=settings.UPLOAD_MAX_MEGABYTES),
             code="too_large",
-        )
+        ),
+    )
 
 
 def _require_room(user: User, n_bytes: int) -> None:
@@ -240,7 +243,6 @@ def _first_mapping(upload: Upload, profile: TableProfile) -> dict[str, Any]:
 
 
 def find_stored_mapping(upload: Upload, *kind: str) -> dict[str, Any] | None:
-    """That of the last file of these columns, and of this kind."""
     rows = StoredMapping.objects.filter(
         **StoredMapping.owner_of(upload), columns_digest=columns_digest(upload, *kind)
     )
@@ -337,12 +339,8 @@ def keep_mapping(upload: Upload, *kind: str) -> None:
 def free_slug(title: str) -> str:
     base = slugify(title)[: LONGEST_SLUG - 6].strip("-_") or "study"
     taken = set(Study.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-    n = 1
-    slug = base
-    while slug in taken:
-        n += 1
-        slug = f"{base}-{n}"
-    return slug
+    slugs = chain([base], (f"{base}-{n}" for n in count(2)))
+    return next(slug for slug in slugs if slug not in taken)
 
 
 def forget_uploads() -> int:

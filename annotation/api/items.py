@@ -1,6 +1,5 @@
 """What is judged: items with their candidates, and the submissions with their judgments."""
 
-from operator import attrgetter
 from typing import Any
 
 from django.db.models import Prefetch, Q
@@ -140,6 +139,18 @@ def _items(permissions: frozenset[Permission]) -> Any:
     return rows.prefetch_related(Prefetch("candidates", queryset=candidates))
 
 
+class WorkerField(serializers.CharField):
+    """Null for users who may not view workers, and without an assignment."""
+
+    def __init__(self, *, source: str | None = None) -> None:
+        about = "For who may view workers."
+        super().__init__(source=source, help_text=about, read_only=True, allow_null=True)
+
+    def get_attribute(self, instance: Submission) -> Any:
+        permissions = self.context["request"]._request.permissions
+        return super().get_attribute(instance) if Permission.VIEW_WORKERS in permissions else None
+
+
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):
     """Null stands where nothing was measured, and where one may not view workers."""
 
@@ -150,10 +161,10 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
     simulated = serializers.BooleanField(
         source="is_simulated", help_text="Whether a program answered."
     )
-    comment = serializers.SerializerMethodField(help_text="For who may view workers.")
-    worker_id = serializers.SerializerMethodField(help_text="For who may view workers.")
-    hit_id = serializers.SerializerMethodField(help_text="For who may view workers.")
-    assignment_id = serializers.SerializerMethodField(help_text="For who may view workers.")
+    comment = WorkerField()
+    worker_id = WorkerField(source="assignment.worker.worker_id")
+    hit_id = WorkerField(source="assignment.hit.hit_id")
+    assignment_id = WorkerField(source="assignment.assignment_id")
 
     class Meta:
         model = Submission
@@ -162,27 +173,6 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
             *("submitted_at", "consented_at", "seconds", "active_seconds", "pasted", "simulated"),
             *("justification", "flag_reason", "comment", "worker_id", "hit_id", "assignment_id"),
         ]
-
-    def get_comment(self, row: Submission) -> str | None:
-        return row.comment if self._may_view_workers else None
-
-    def get_worker_id(self, row: Submission) -> str | None:
-        return self._assignment(row, "worker.worker_id")
-
-    def get_hit_id(self, row: Submission) -> str | None:
-        return self._assignment(row, "hit.hit_id")
-
-    def get_assignment_id(self, row: Submission) -> str | None:
-        return self._assignment(row, "assignment_id")
-
-    @property
-    def _may_view_workers(self) -> bool:
-        return Permission.VIEW_WORKERS in self.context["request"]._request.permissions
-
-    def _assignment(self, row: Submission, name: str) -> str | None:
-        there = getattr(row, "assignment", None) if self._may_view_workers else None
-        value: str | None = attrgetter(name)(there) if there else None
-        return value
 
 
 class SubmissionFilters(Filters):
@@ -260,7 +250,7 @@ class Flag(OneSubmission):
 def _submissions(study: Study) -> Any:
     """Through the annotators, who are fewer than the items, and in the order of their keys."""
     annotators = Annotator.objects.filter(study=study)
-    rows = Submission.objects.filter(annotator__in=annotators).defer("raw", "shown_order")
+    rows = Submission.objects.filter(annotator__in=annotators)
     return rows.select_related(
         "item", "annotator", "protocol", "assignment__hit", "assignment__worker"
     ).defer(

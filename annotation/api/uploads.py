@@ -171,15 +171,13 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
 
     @extend_schema_field(LabelSettingsSerializer(allow_null=True))
     def get_label_settings(self, upload: Upload) -> Any:
-        if upload.content != Upload.Content.LABELS:
-            return None
-        return LabelSettings.of(upload.mapping).plain
+        is_labels = upload.content == Upload.Content.LABELS
+        return LabelSettings.of(upload.mapping).plain if is_labels else None
 
     @extend_schema_field(ScoreSettingsSerializer(allow_null=True))
     def get_score_settings(self, upload: Upload) -> Any:
-        if upload.content != Upload.Content.SCORES:
-            return None
-        return ScoreSettings.of(upload.mapping).plain
+        is_scores = upload.content == Upload.Content.SCORES
+        return ScoreSettings.of(upload.mapping).plain if is_scores else None
 
     def get_problems(self, upload: Upload) -> list[str]:
         return [] if _is_settled(upload) else import_problems(upload)

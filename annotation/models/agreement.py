@@ -84,6 +84,9 @@ class AgreementRow(models.Model):
         abstract = True
         ordering = ["pk"]
 
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} of {self.question_id}, round {self.round}"
+
 
 class Estimate(models.Model):
     value = _number()
@@ -131,9 +134,6 @@ class UnitAgreement(AgreementRow):
             models.Index(fields=["version", "question", "round", "spread"], name="unit_by_spread"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.question_id}({self.candidate_id}), round {self.round}: {self.agreement}"
-
 
 class JudgedQuestion(AgreementRow):
     version = models.ForeignKey(
@@ -156,9 +156,6 @@ class JudgedQuestion(AgreementRow):
                 fields=["version", "round", "question"], name="question_once_a_round_and_version"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.question_id}, round {self.round}: {self.n_units} units"
 
 
 class CoefficientFields(Estimate):
@@ -251,9 +248,6 @@ class PairAgreement(AgreementRow, Estimate):
             models.Index(fields=["version", "round", "is_kappa"], name="pair_of_round"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.annotator_a} and {self.annotator_b}: {self.value}"
-
 
 class AnnotatorAgreement(AgreementRow):
     version = models.ForeignKey(
@@ -272,9 +266,6 @@ class AnnotatorAgreement(AgreementRow):
         indexes = [
             models.Index(fields=["version", "question", "round"], name="annotator_of_question")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.annotator}: {self.agreement}"
 
 
 class PositionEffect(AgreementRow):
@@ -302,6 +293,3 @@ class PositionEffect(AgreementRow):
                 name="position_effect_once_an_annotator",
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.question_id}, round {self.round}: {self.value}"

@@ -219,7 +219,6 @@ def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
 
 @require_POST
 def edit(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
-    """Access: who wrote it, while they may adjudicate."""
     study = study_for(request, slug, Permission.ADJUDICATE)
     comment = _own(request, study, comment_id)
     try:
@@ -231,7 +230,6 @@ def edit(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, slug: str, comment_id: int) -> HttpResponse:
-    """Access: who wrote it, while they may adjudicate."""
     study = study_for(request, slug, Permission.ADJUDICATE)
     delete_comment(comment=_own(request, study, comment_id), actor=person(request))
     messages.success(request, _("The comment is deleted."))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from django.db.models import Q
@@ -116,17 +117,14 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     study, view = _study_and_view(request, slug)
     if chart not in CHARTS or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
-    chart_of = CHARTS[chart]
-
-    def draw() -> HttpResponse:
-        return picture_in(
-            form,
-            request,
-            name=f"{study.slug}-{slugify(view.question)}-{chart}",
-            draw=lambda: chart_of.draw(view),
-            data=lambda: frame_csv(chart_of.rows(view)),
-        )
-
+    draw = partial(
+        picture_in,
+        form,
+        request,
+        name=f"{study.slug}-{slugify(view.question)}-{chart}",
+        draw=lambda: CHARTS[chart].draw(view),
+        data=lambda: frame_csv(CHARTS[chart].rows(view)),
+    )
     return of_version(request, view.version, f"{chart}.{form}", draw)
 
 

@@ -169,7 +169,6 @@ def _content(request: HttpRequest, study: Study, name: str) -> Iterator[str] | I
 
 
 def _not_computed(job: Job) -> HttpResponse:
-    """What a program reads until the file is there: how far it is, or why it will not come."""
     state: dict[str, Any] = {"state": job.state, "detail": job.message}
     if not job.is_unfinished:
         return JsonResponse(state, status=HTTPStatus.INTERNAL_SERVER_ERROR)

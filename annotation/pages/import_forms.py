@@ -95,9 +95,7 @@ class NewStudyForm(forms.Form):
         names = [(name, title_of(name)) for name in template_names()]
         _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
         sources = Study.objects.visible_to(user).order_by("title", "pk")
-        field = self.fields["source"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = sources
+        self.fields["source"].queryset = sources  # type: ignore[attr-defined]
 
     def _team_of_last_study(self, user: User) -> str:
         made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))
@@ -114,8 +112,8 @@ class NewStudyForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         begin = data.get("begin")
-        needed = {FROM_FILE: "file", FROM_TEMPLATE: "template", FROM_COPY: "source"}
-        needed[FROM_LABELS] = "file"
+        needed = {FROM_TEMPLATE: "template", FROM_COPY: "source"}
+        needed |= dict.fromkeys((FROM_FILE, FROM_LABELS), "file")
         problems = {
             "file": _("Choose a file."),
             "template": _("Choose a template."),
@@ -128,9 +126,7 @@ class NewStudyForm(forms.Form):
 
 
 def _choices(form: forms.Form, name: str, choices: list[Any]) -> None:
-    field = form.fields[name]
-    assert isinstance(field, forms.ChoiceField)
-    field.choices = choices
+    form.fields[name].choices = choices  # type: ignore[attr-defined]
 
 
 class FileForm(forms.Form):

@@ -161,19 +161,16 @@ def format_in_words(upload: Upload) -> str:
         JSON_LINES: _("JSON Lines"),
         PARQUET: _("Parquet"),
     }
-    if form.kind == CSV:
-        delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
-        parts = [_("CSV with {delimiter} between columns").format(delimiter=delimiter)]
-    else:
-        parts = [names.get(form.kind, "")]
-    if form.encoding:
-        encoding = form.encoding
-        parts.append(encoding.upper() if encoding.startswith("utf") else encoding.capitalize())
-    if form.sheet:
-        parts.append(_("sheet “{name}”").format(name=form.sheet))
-    if form.table:
-        parts.append(_("{name} in the zip").format(name=form.table))
-    return ", ".join(parts)
+    delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
+    csv = _("CSV with {delimiter} between columns").format(delimiter=delimiter)
+    is_unicode = form.encoding.startswith("utf")
+    parts = (
+        (True, csv if form.kind == CSV else names.get(form.kind, "")),
+        (form.encoding, form.encoding.upper() if is_unicode else form.encoding.capitalize()),
+        (form.sheet, _("sheet “{name}”").format(name=form.sheet)),
+        (form.table, _("{name} in the zip").format(name=form.table)),
+    )
+    return ", ".join(text for is_there, text in parts if is_there)
 
 
 def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:

@@ -61,20 +61,12 @@ def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
     return counts
 
 
-def _items(study: CountedStudy, facts: Facts) -> State:
-    return (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
-
-
 def _protocol(study: CountedStudy, facts: Facts) -> State:
     number = facts["protocol"]
     if number is None:
         return (DONE if study.n_judgments else LATER), ""
     is_frozen = facts["protocol_frozen_at"] is not None
     return (DONE if is_frozen else ACTIVE), _("version %(n)d") % {"n": number}
-
-
-def _agreement(study: CountedStudy, facts: Facts) -> State:
-    return result_state(is_possible=bool(study.n_judgments), is_computed=facts[AGREEMENT])
 
 
 def _adjudication(study: CountedStudy, facts: Facts) -> State:
@@ -93,10 +85,6 @@ def _labels(study: CountedStudy, facts: Facts) -> State:
     if not n_sets:
         return LATER, ""
     return DONE, ngettext("%(n)d set", "%(n)d sets", n_sets) % {"n": n_sets}
-
-
-def _downloads(study: CountedStudy, facts: Facts) -> State:
-    return (DONE if study.n_judgments else LATER), ""
 
 
 def _size_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
@@ -151,12 +139,35 @@ for place, list_figures in (
 MOST_QUESTIONS = 4
 register_counts(_stage_counts)
 for stage in (
-    StudyStage("items", gettext_lazy("Items"), PREPARE, 10, _items),
+    StudyStage(
+        "items",
+        gettext_lazy("Items"),
+        PREPARE,
+        10,
+        lambda study, _facts: (
+            (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
+        ),
+    ),
     StudyStage("protocol", gettext_lazy("Protocol"), PREPARE, 20, _protocol),
-    StudyStage("agreement", gettext_lazy("Agreement"), ANSWER, 70, _agreement),
+    StudyStage(
+        "agreement",
+        gettext_lazy("Agreement"),
+        ANSWER,
+        70,
+        lambda study, facts: result_state(
+            is_possible=bool(study.n_judgments), is_computed=facts[AGREEMENT]
+        ),
+    ),
     StudyStage("adjudication", gettext_lazy("Adjudication"), ANSWER, 80, _adjudication),
     StudyStage("labels", gettext_lazy("Labels"), ANSWER, 90, _labels),
-    StudyStage("downloads", gettext_lazy("Downloads"), ANSWER, 120, _downloads, Permission.EXPORT),
+    StudyStage(
+        "downloads",
+        gettext_lazy("Downloads"),
+        ANSWER,
+        120,
+        lambda study, _facts: ((DONE if study.n_judgments else LATER), ""),
+        Permission.EXPORT,
+    ),
 ):
     register_stage(stage)
 

@@ -112,7 +112,6 @@ def register_stage(stage: StudyStage) -> None:
 
 
 def register_counts(count: Callable[[], dict[str, Any]]) -> None:
-    """Add expressions to the one statement that reads a study for its stages."""
     _counts.append(count)
 
 

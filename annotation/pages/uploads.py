@@ -96,10 +96,9 @@ def _begin(request: HttpRequest, form: NewStudyForm) -> str:
     data, user = form.cleaned_data, person(request)
     common: dict[str, Any] = {"title": data["title"], "team": form.chosen_team}
     if data["begin"] in (FROM_FILE, FROM_LABELS):
+        of_labels = {"content": Upload.Content.LABELS, "mapping": {"tool": data["tool"]}}
         is_labels = data["begin"] == FROM_LABELS
-        kind: dict[str, Any] = {"template": data["template"]}
-        if is_labels:
-            kind = {"content": Upload.Content.LABELS, "mapping": {"tool": data["tool"]}}
+        kind: dict[str, Any] = of_labels if is_labels else {"template": data["template"]}
         upload = store_upload(file=data["file"], uploaded_by=user, **kind, **common)
         request_reading(upload=upload, requested_by=user)
         return reverse("console:upload", args=[upload.token])
@@ -128,9 +127,9 @@ def add_items(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def upload_for(request: HttpRequest, token: UUID) -> Upload:
-    rows = Upload.objects.visible_to(person(request)).select_related("study", "team", "result")
-    upload = get_object_or_404(rows, token=token)
     user = person(request)
+    rows = Upload.objects.visible_to(user).select_related("study", "team", "result")
+    upload = get_object_or_404(rows, token=token)
     if upload.study is not None:
         permissions = permissions_in(upload.study, user)
     elif upload.team is not None:
@@ -167,13 +166,13 @@ def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
     return render(request, name, context, status=status)
 
 
-def _items_context(row: Upload, page: str) -> dict[str, Any]:
-    return {"columns": column_rows(row), "uses": uses(), "preview": preview_of(row, page)}
-
-
 # What the page of a file shows, by what it holds.
 CONTEXTS: dict[Upload.Content, Callable[[Upload, str], dict[str, Any]]] = {
-    Upload.Content.ITEMS: _items_context,
+    Upload.Content.ITEMS: lambda row, page: {
+        "columns": column_rows(row),
+        "uses": uses(),
+        "preview": preview_of(row, page),
+    },
     Upload.Content.LABELS: labels_context,
     Upload.Content.SCORES: scores_context,
 }
@@ -194,7 +193,6 @@ def _is_live(request: HttpRequest) -> bool:
 @require_safe
 @never_cache
 def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. Polled by the page; reloads it at the end."""
     row = upload_for(request, token)
     job = jobs_of_upload(row).first()
     if request.headers.get("HX-Request") and not (job and job.is_unfinished):
@@ -204,7 +202,6 @@ def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
 
 @require_POST
 def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. Reads the file in another way."""
     row = upload_for(request, token)
     form = ReadingForm(FileFormat.of(row.form), request.POST)
     if form.is_valid() and row.result is None:
@@ -214,7 +211,6 @@ def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
 
 @require_safe
 def upload_picture(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. A picture of the zip, by the name that the table has for it."""
     row = upload_for(request, token)
     try:
         picture = uploaded_picture(row, request.GET.get("name", "")[:1000])
@@ -225,7 +221,6 @@ def upload_picture(request: HttpRequest, token: UUID) -> HttpResponse:
 
 @require_POST
 def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. Says what its columns are, and shows what comes of it."""
     row = upload_for(request, token)
     if row.result is None:
         _map(request, row)
@@ -239,25 +234,19 @@ def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
 def _map(request: HttpRequest, row: Upload) -> bool:
     if posted := POSTED.get(Upload.Content(row.content)):
         return map_anew(row, posted(row, request.POST), person(request))
-    _map_items(request, row)
-    return True
-
-
-def _map_items(request: HttpRequest, row: Upload) -> None:
     mapping = posted_mapping(row, request.POST)
-    if mapping.plain == row.mapping:
-        return
-    last = jobs_of_upload(row).first()
-    if last is not None and last.kind == IMPORT_UPLOAD:
-        # What was wrong was wrong by the mapping before.
-        Upload.objects.filter(pk=row.pk).update(faults=[], n_faults=0)
-        row.faults, row.n_faults = [], 0
-    set_mapping(upload=row, mapping=mapping)
+    if mapping.plain != row.mapping:
+        last = jobs_of_upload(row).first()
+        if last is not None and last.kind == IMPORT_UPLOAD:
+            # What was wrong was wrong by the mapping before.
+            Upload.objects.filter(pk=row.pk).update(faults=[], n_faults=0)
+            row.faults, row.n_faults = [], 0
+        set_mapping(upload=row, mapping=mapping)
+    return True
 
 
 @require_POST
 def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. Makes the study, or adds to it."""
     row = upload_for(request, token)
     if row.result is None and row.n_rows is not None:
         if not _map(request, row):
@@ -278,7 +267,6 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
 
 @require_POST
 def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
-    """Access: as for the upload. Forgets the file."""
     row = upload_for(request, token)
     study = row.study
     back = "console:add-scores" if row.content == Upload.Content.SCORES else "console:items"

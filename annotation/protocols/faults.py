@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,13 @@ class Fault:
             "message": self.message,
             "code": self.code,
         }
+
+
+def broken_rules(path: FaultPath, *rules: tuple[object, str | int, str, str]) -> Iterator[Fault]:
+    """A fault for each rule that is broken: whether it is, the field, the message and the code."""
+    for is_broken, name, message, code in rules:
+        if is_broken:
+            yield Fault(path if name == "" else (*path, name), message, code=code)
 
 
 def faults_of(error: ValidationError) -> list[Fault]:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from annotation.protocols.documents import plain_document
-from annotation.protocols.faults import Fault, FaultPath
+from annotation.protocols.faults import Fault, FaultPath, broken_rules
 from annotation.protocols.fields import KINDS
 from annotation.protocols.records import (
     GradedCase,
@@ -66,18 +66,21 @@ def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
     tests = document.qualifications.tests
     for index, test in enumerate(tests):
         path: FaultPath = ("qualifications", "tests", index)
-        if test.title in [each.title for each in tests[:index]]:
-            yield Fault(
-                (*path, "title"),
+        yield from broken_rules(
+            path,
+            (
+                test.title in [each.title for each in tests[:index]],
+                "title",
                 _("'%(title)s' is the title of another test already.") % {"title": test.title},
-                code="repeated_title",
-            )
-        if not test.cases:
-            yield Fault(
-                (*path, "cases"),
+                "repeated_title",
+            ),
+            (
+                not test.cases,
+                "cases",
                 _("is missing: at least one case with its right answers."),
-                code="missing",
-            )
+                "missing",
+            ),
+        )
         for number, case in enumerate(test.cases):
             yield from _case_faults(document, test, case, (*path, "cases", number, "scores"))
 
@@ -186,21 +189,28 @@ def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
     if practice is None:
         return
     n_items = len(practice.items)
-    if not n_items:
-        yield Fault(
-            (*PATH, "items"),
+    yield from broken_rules(
+        PATH,
+        (
+            not n_items,
+            "items",
             _("is missing: at least one item with its right values."),
-            code="missing",
-        )
-    if practice.attempts and n_items and practice.attempts > n_items:
-        yield Fault(
-            (*PATH, "attempts"),
+            "missing",
+        ),
+        (
+            practice.attempts and n_items and practice.attempts > n_items,
+            "attempts",
             _("is %(n)d, more than the items, %(n_items)d: each attempt is at another one.")
-            % {"n": practice.attempts, "n_items": n_items},
-            code="too_many_attempts",
-        )
-    if round(practice.reward_usd, 2) != practice.reward_usd:
-        yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."), code="not_cents")
+            % {"n": practice.attempts or 0, "n_items": n_items},
+            "too_many_attempts",
+        ),
+        (
+            round(practice.reward_usd, 2) != practice.reward_usd,
+            "reward_usd",
+            _("is not an amount in whole cents."),
+            "not_cents",
+        ),
+    )
     for index, item in enumerate(practice.items):
         path: FaultPath = (*PATH, "items", index)
         if item.item and item.item in [each.item for each in practice.items[:index]]:
@@ -211,66 +221,73 @@ def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
 def _item_faults(
     document: ProtocolDocument, practice: Practice, item: PracticeItem, path: FaultPath
 ) -> Iterator[Fault]:
-    for name in ("context", "reference", "condition"):
-        if item.item and getattr(item, name):
-            yield Fault(
-                (*path, name),
-                _("is the study's own where 'item' names one. Take it out."),
-                code="of_the_study",
-            )
-    if not item.item and not item.candidates:
-        yield Fault(
-            (*path, "candidates"),
+    names_condition = any("{condition}" in question.wording for question in document.questions)
+    has_values = item.scores or any(each.scores for each in item.candidates)
+    own = _("is the study's own where 'item' names one. Take it out.")
+    yield from broken_rules(
+        path,
+        *(
+            (item.item and getattr(item, name), name, own, "of_the_study")
+            for name in ("context", "reference", "condition")
+        ),
+        (
+            not item.item and not item.candidates,
+            "candidates",
             _("is missing: what is judged, with its right values."),
-            code="missing",
-        )
-    if not item.scores and not any(each.scores for each in item.candidates):
-        yield Fault(
-            (*path, "candidates"),
+            "missing",
+        ),
+        (
+            not has_values,
+            "candidates",
             _("has no right value: nothing could be passed."),
-            code="no_right_value",
-        )
+            "no_right_value",
+        ),
+        (
+            not item.item and not item.condition and names_condition,
+            "condition",
+            _("is missing: a question's wording names {condition}."),
+            "missing",
+        ),
+    )
     yield from _value_faults(document, practice, item, path, is_of_item=True)
     for number, candidate in enumerate(item.candidates):
-        own: FaultPath = (*path, "candidates", number)
-        yield from _candidate_faults(item, candidate, own)
-        yield from _value_faults(document, practice, candidate, own, is_of_item=False)
-    if (
-        not item.item
-        and not item.condition
-        and any("{condition}" in question.wording for question in document.questions)
-    ):
-        yield Fault(
-            (*path, "condition"),
-            _("is missing: a question's wording names {condition}."),
-            code="missing",
-        )
+        place: FaultPath = (*path, "candidates", number)
+        yield from _candidate_faults(item, candidate, place)
+        yield from _value_faults(document, practice, candidate, place, is_of_item=False)
 
 
 def _candidate_faults(
     item: PracticeItem, candidate: PracticeCandidate, path: FaultPath
 ) -> Iterator[Fault]:
-    if item.item and not candidate.candidate:
-        yield Fault(
-            (*path, "candidate"),
-            _("is missing: which candidate of the study's item?"),
-            code="missing",
-        )
-    if item.item and candidate.text:
-        yield Fault(
-            (*path, "text"),
-            _("is the study's own where 'item' names one. Take it out."),
-            code="of_the_study",
-        )
-    if not item.item and candidate.candidate:
-        yield Fault(
-            (*path, "candidate"), _("needs the 'item' of the study whose it is."), code="needs_item"
-        )
-    if not item.item and not candidate.text.strip():
-        yield Fault((*path, "text"), _("is missing: what is judged."), code="missing")
     keys = [each.candidate for each in item.candidates if each.candidate]
-    if candidate.candidate and keys.count(candidate.candidate) > 1:
-        yield Fault((*path, "candidate"), _("is there twice."), code="repeated")
+    yield from broken_rules(
+        path,
+        (
+            item.item and not candidate.candidate,
+            "candidate",
+            _("is missing: which candidate of the study's item?"),
+            "missing",
+        ),
+        (
+            item.item and candidate.text,
+            "text",
+            _("is the study's own where 'item' names one. Take it out."),
+            "of_the_study",
+        ),
+        (
+            not item.item and candidate.candidate,
+            "candidate",
+            _("needs the 'item' of the study whose it is."),
+            "needs_item",
+        ),
+        (
+            not item.item and not candidate.text.strip(),
+            "text",
+            _("is missing: what is judged."),
+            "missing",
+        ),
+        (keys.count(candidate.candidate) > 1, "candidate", _("is there twice."), "repeated"),
+    )
 
 
 def _value_faults(
@@ -286,13 +303,11 @@ def _value_faults(
         problem = _no_practice(question, is_of_item) or _no_answer(question, value, practice)
         if problem:
             yield Fault((*path, "scores", name), problem)
-    for name in holder.feedback:
-        if name not in holder.scores:
-            yield Fault(
-                (*path, "feedback", name),
-                _("has no right value under 'scores', so nobody would read it."),
-                code="unread",
-            )
+    unread = _("has no right value under 'scores', so nobody would read it.")
+    yield from broken_rules(
+        (*path, "feedback"),
+        *((name not in holder.scores, name, unread, "unread") for name in holder.feedback),
+    )
 
 
 def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> CodedText | None:

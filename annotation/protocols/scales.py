@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.protocols.faults import Fault, FaultPath
+from annotation.protocols.faults import Fault, FaultPath, broken_rules
 from annotation.protocols.fields import ITEM
 from annotation.protocols.records import ProtocolQuestion
 from error_codes import CodedText
@@ -154,19 +154,22 @@ def _scope_faults(
     question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
     is_of_item = question.options.is_comparison or question.about == ITEM
-    if is_of_item and before.about != ITEM:
-        yield Fault(
-            (*path, "question"),
+    yield from broken_rules(
+        (*path, "question"),
+        (
+            is_of_item and before.about != ITEM,
+            "",
             _("is asked once, but '%(name)s' has an answer for each candidate.")
             % {"name": before.name},
-            code="asked_once",
-        )
-    if before.kind not in {*OF_NUMBERS, *OF_LABELS}:
-        yield Fault(
-            (*path, "question"),
+            "asked_once",
+        ),
+        (
+            before.kind not in {*OF_NUMBERS, *OF_LABELS},
+            "",
             _("'%(name)s' has no answers that a condition can name.") % {"name": before.name},
-            code="no_answers",
-        )
+            "no_answers",
+        ),
+    )
 
 
 def _value_faults(
@@ -174,24 +177,36 @@ def _value_faults(
 ) -> Iterator[Fault]:
     when, labels = question.when, condition_labels(before)
     assert when is not None
-    for position, label in enumerate(when.any_of):
-        if label not in labels:
-            known = ", ".join(labels) or _("none; use below or above")
-            yield Fault(
-                (*path, "any_of", position),
+    known = ", ".join(labels) or _("none; use below or above")
+    yield from broken_rules(
+        (*path, "any_of"),
+        *(
+            (
+                label not in labels,
+                position,
                 _("'%(label)s' is not one of its answers. Answers: %(known)s.")
                 % {"label": label, "known": known},
-                code="unknown_answer",
+                "unknown_answer",
             )
-    for name in ("below", "above"):
-        if getattr(when, name) is not None and before.kind not in OF_NUMBERS:
-            yield Fault(
-                (*path, name),
-                _("'%(name)s' has no numbers; use any_of.") % {"name": before.name},
-                code="no_numbers",
-            )
-    if not when.any_of and when.below is None and when.above is None:
-        yield Fault(path, _("says no answer: give any_of, below or above."), code="no_answer")
+            for position, label in enumerate(when.any_of)
+        ),
+    )
+    limits = (("below", when.below), ("above", when.above))
+    has_numbers = before.kind in OF_NUMBERS
+    no_numbers = _("'%(name)s' has no numbers; use any_of.") % {"name": before.name}
+    yield from broken_rules(
+        path,
+        *(
+            (limit is not None and not has_numbers, name, no_numbers, "no_numbers")
+            for name, limit in limits
+        ),
+        (
+            not when.any_of and when.below is None and when.above is None,
+            "",
+            _("says no answer: give any_of, below or above."),
+            "no_answer",
+        ),
+    )
 
 
 # Several categories have no single value, and of a point everybody knows the number.
@@ -249,12 +264,14 @@ def label_faults(
         if not isinstance(one.value, str) or one.question not in by_name:
             continue
         known = ", ".join(labelled_values(by_name[one.question]))
-        if known:
-            text = _("'%(word)s' is not one of the answers. Answers: %(known)s.")
-        else:
-            text = _("is '%(word)s', where a number belongs.")
-        code = "unknown_answer" if known else "not_number"
-        yield Fault(one.path, text % {"word": one.value[:60], "known": known}, code=code)
+        words = {"word": one.value[:60], "known": known}
+        unknown = _("'%(word)s' is not one of the answers. Answers: %(known)s.") % words
+        no_number = _("is '%(word)s', where a number belongs.") % words
+        yield from broken_rules(
+            one.path,
+            (known, "", unknown, "unknown_answer"),
+            (not known, "", no_number, "not_number"),
+        )
 
 
 def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:

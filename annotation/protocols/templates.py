@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import FileRefused, ProtocolInvalid
+from annotation.exceptions import FileRefused, ProtocolInvalid, require
 from annotation.models import Study
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault, FaultPath
@@ -48,8 +48,10 @@ def protocol_source(name: str) -> Path:
 
 def read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > 4 * MOST_CHARACTERS:
-            raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.", code="too_large")
+        require(
+            not (path.stat().st_size > 4 * MOST_CHARACTERS),
+            FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.", code="too_large"),
+        )
         return plain_file(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileRefused(

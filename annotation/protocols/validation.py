@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from annotation.models import Candidate, Study
 from annotation.models.studies import first_that_says_nothing, says_nothing
 from annotation.protocols.documents import protocol_schema, read_document
-from annotation.protocols.faults import Fault, FaultPath, faults_of
+from annotation.protocols.faults import Fault, FaultPath, broken_rules, faults_of
 from annotation.protocols.fields import CANDIDATE, KINDS
 from annotation.protocols.practice import practice_faults, qualification_test_faults
 from annotation.protocols.records import (
@@ -100,22 +100,30 @@ def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> It
 
 
 def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:
-    for index, code in enumerate(document.qualifications.countries):
-        if pycountry.countries.get(alpha_2=code) is None:
-            path = ("qualifications", "countries", index)
-            yield Fault(
-                path,
+    yield from broken_rules(
+        ("qualifications", "countries"),
+        *(
+            (
+                pycountry.countries.get(alpha_2=code) is None,
+                index,
                 _("'%(code)s' is not a country's code: no worker could have it.") % {"code": code},
-                code="unknown_country",
+                "unknown_country",
             )
-    for index, code in enumerate(document.qualifications.languages):
-        if not is_language(code):
-            path = ("qualifications", "languages", index)
-            yield Fault(
-                path,
+            for index, code in enumerate(document.qualifications.countries)
+        ),
+    )
+    yield from broken_rules(
+        ("qualifications", "languages"),
+        *(
+            (
+                not is_language(code),
+                index,
                 _("'%(code)s' is not a language's code in ISO 639, such as de.") % {"code": code},
-                code="unknown_language",
+                "unknown_language",
             )
+            for index, code in enumerate(document.qualifications.languages)
+        ),
+    )
 
 
 @lru_cache(1000)
@@ -126,37 +134,45 @@ def is_language(code: str) -> bool:
 
 def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
     is_chosen = any(each.kind in ("selection", "preference") for each in document.questions)
-    if document.reason.rule == "choice" and not is_chosen:
-        yield Fault(
-            ("reason", "rule"),
+    yield from broken_rules(
+        ("reason",),
+        (
+            document.reason.rule == "choice" and not is_chosen,
+            "rule",
             _("is 'choice', but no question has choices: ask for ticks or a preference."),
-            code="no_choices",
-        )
-    if document.reason.rule == "none" and document.reason.least_length:
-        yield Fault(
-            ("reason", "least_length"), _("is set, but no reason is asked for."), code="no_reason"
-        )
+            "no_choices",
+        ),
+        (
+            document.reason.rule == "none" and document.reason.least_length,
+            "least_length",
+            _("is set, but no reason is asked for."),
+            "no_reason",
+        ),
+    )
 
 
 def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
-    names: dict[str, str] = {}
+    names: set[str] = set()
     for index, question in enumerate(document.questions):
         path: FaultPath = ("questions", index)
         for name in (question.kind in KINDS and _column_names(question)) or [question.name]:
-            if name in names:
-                yield Fault(
-                    (*path, "name"),
+            yield from broken_rules(
+                (*path, "name"),
+                (
+                    name in names,
+                    "",
                     _("'%(name)s' is the name of another question already.") % {"name": name},
-                    code="repeated_name",
-                )
-            names[name] = question.name
-            if len(name) > LONGEST_NAME:
-                yield Fault(
-                    (*path, "name"),
+                    "repeated_name",
+                ),
+                (
+                    len(name) > LONGEST_NAME,
+                    "",
                     _("and its category make '%(name)s', which has %(n)d characters; %(most)d fit.")
                     % {"name": name, "n": len(name), "most": LONGEST_NAME},
-                    code="too_long",
-                )
+                    "too_long",
+                ),
+            )
+            names.add(name)
         yield from _wording_faults(question, document, path)
         yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
@@ -191,20 +207,23 @@ def _wording_faults(
 
 
 def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
-    if question.level != "ordinal":
-        yield Fault(
-            (*path, "level"),
+    first = first_that_says_nothing(question.categories)
+    yield from broken_rules(
+        path,
+        (
+            question.level != "ordinal",
+            "level",
             _("is %(level)s; of categories it is ordinal where they have an order, or left out.")
             % {"level": question.level},
-            code="not_ordinal",
-        )
-    first = first_that_says_nothing(question.categories)
-    if first < 2:
-        yield Fault(
-            (*path, "categories"),
+            "not_ordinal",
+        ),
+        (
+            first < 2,
+            "categories",
             _("have fewer than two that are in the order."),
-            code="too_few_in_order",
-        )
+            "too_few_in_order",
+        ),
+    )
     for name in question.categories[first:]:
         if not says_nothing(name):
             yield Fault(
@@ -221,40 +240,43 @@ def _order_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault
 
 def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
-    if low >= high:
-        yield Fault(
-            (*path, "maximum"),
-            _("is %(high)g, not more than the minimum, %(low)g.") % {"high": high, "low": low},
-            code="below_minimum",
-        )
     if question.kind == "category" and question.level:
         yield from _order_faults(question, path)
-    elif question.level == "ratio" and low < 0:
-        yield Fault(
-            (*path, "minimum"), _("is below zero, where a ratio scale begins."), code="below_zero"
-        )
     pairs = [
         ("most", question.least, question.most),
         ("most_length", question.least_length, question.most_length),
     ]
-    for name, least, most in pairs:
-        if least is not None and most is not None and least > most:
-            yield Fault(
-                (*path, name),
+    yield from broken_rules(
+        path,
+        (
+            low >= high,
+            "maximum",
+            _("is %(high)g, not more than the minimum, %(low)g.") % {"high": high, "low": low},
+            "below_minimum",
+        ),
+        (
+            question.kind != "category" and question.level == "ratio" and low < 0,
+            "minimum",
+            _("is below zero, where a ratio scale begins."),
+            "below_zero",
+        ),
+        *(
+            (
+                least is not None and most is not None and least > most,
+                name,
                 _("is %(most)s, less than the least, %(least)s.") % {"most": most, "least": least},
-                code="below_least",
+                "below_least",
             )
-    if (
-        question.kind == "categories"
-        and question.least
-        and question.least > len(question.categories)
-    ):
-        yield Fault(
-            (*path, "least"),
+            for name, least, most in pairs
+        ),
+        (
+            question.kind == "categories" and (question.least or 0) > len(question.categories),
+            "least",
             _("is %(least)s of %(n)s categories.")
             % {"least": question.least, "n": len(question.categories)},
-            code="too_many_required",
-        )
+            "too_many_required",
+        ),
+    )
 
 
 def _score_problem(document: ProtocolDocument, name: str, value: float) -> CodedText | None:
@@ -297,27 +319,25 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
     if question is None or question.kind not in KINDS:
         return
     yield from _checked_question_faults(document, check, question, path)
-    if check.kind in MADE_KINDS:
-        if check.cases:
-            yield Fault(
-                (*path, "cases"),
-                (
-                    _("a %(kind)s check is made of a candidate of the page; it has no cases.")
-                    % {"kind": check.kind}
-                ),
-                code="needless_cases",
-            )
-        return
-    if not check.cases:
-        yield Fault(
-            (*path, "cases"),
-            (
-                _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
-                % {"kind": check.kind}
-            ),
-            code="missing",
-        )
-    for number, case in enumerate(check.cases):
+    is_made = check.kind in MADE_KINDS
+    yield from broken_rules(
+        (*path, "cases"),
+        (
+            is_made and check.cases,
+            "",
+            _("a %(kind)s check is made of a candidate of the page; it has no cases.")
+            % {"kind": check.kind},
+            "needless_cases",
+        ),
+        (
+            not is_made and not check.cases,
+            "",
+            _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
+            % {"kind": check.kind},
+            "missing",
+        ),
+    )
+    for number, case in enumerate(() if is_made else check.cases):
         yield from _case_faults(check, case, question, (*path, "cases", number))
 
 
@@ -368,30 +388,36 @@ def _is_compared(question: ProtocolQuestion) -> bool:
 def _case_faults(
     check: Check, case: CheckCase, question: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
-    if not case.candidate.strip() and not case.source_item:
-        yield Fault(
-            path,
-            _("shows nothing: give it a candidate, or the source_item whose it bears."),
-            code="shows_nothing",
-        )
-    if case.source_candidate and not case.source_item:
-        yield Fault(
-            (*path, "source_item"),
-            _("is missing: of which item is the source_candidate?"),
-            code="missing",
-        )
-    if case.value is None:
-        if check.kind not in KNOWN_VALUES:
-            yield Fault((*path, "value"), _("is missing: the right answer."), code="missing")
-        return
     low, high = range_of(question)
-    if not low <= case.value <= high:
-        yield Fault(
-            (*path, "value"),
+    value = low if case.value is None else case.value
+    yield from broken_rules(
+        path,
+        (
+            not case.candidate.strip() and not case.source_item,
+            "",
+            _("shows nothing: give it a candidate, or the source_item whose it bears."),
+            "shows_nothing",
+        ),
+        (
+            case.source_candidate and not case.source_item,
+            "source_item",
+            _("is missing: of which item is the source_candidate?"),
+            "missing",
+        ),
+        (
+            case.value is None and check.kind not in KNOWN_VALUES,
+            "value",
+            _("is missing: the right answer."),
+            "missing",
+        ),
+        (
+            not low <= value <= high,
+            "value",
             _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
-            % {"value": case.value, "low": low, "high": high, "name": question.name},
-            code="off_scale",
-        )
+            % {"value": value, "low": low, "high": high, "name": question.name},
+            "off_scale",
+        ),
+    )
 
 
 def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:

@@ -78,12 +78,10 @@ def launch_faults(study: Study) -> list[Fault]:
 
 
 def freezing_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
-    """All that keeps a document from becoming a version of the study."""
     return [*document_faults(plain_document(document)), *study_faults(study, document)]
 
 
 def study_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
-    """Those of them that lie in the study: its judgments, and items that it does not have."""
     faults = [*column_faults(study, document), *source_faults(study, document)]
     return [*faults, *practice_source_faults(study, document)]
 
@@ -122,7 +120,6 @@ def seen_as(version: Protocol | None, document: ProtocolDocument) -> str:
 
 
 def require_seen(study: Study, newest: Protocol | None, seen: str, writer: str = "") -> None:
-    """DraftChanged where the newest version is another than was seen, and another's."""
     is_own = newest is not None and bool(writer) and newest.writer == writer
     if seen and not is_own and seen != seen_as(newest, current_document(study)):
         raise DraftChanged(newest.saved_at if newest is not None else None)
@@ -184,7 +181,6 @@ def require_no_faults(faults: Sequence[Fault]) -> None:
 
 
 def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
-    """Questions that are judged under another scale, and questions that do not fit the study."""
     changed = list(_changed_columns(study, document))
     judged = _judged_questions(study) if changed else {}
     for index, name in changed:

@@ -21,7 +21,7 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
 from annotation.readers.spreadsheets import require_bearable_xml
 from error_codes import CodedText
@@ -29,17 +29,8 @@ from presentation.files import plain_file, reason_of
 
 READ_AT_ONCE = 1 << 20
 TABLES = (
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".txt",
-    ".xlsx",
-    ".xlsm",
-    ".ods",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
+    *(".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".ods"),
+    *(".json", ".jsonl", ".ndjson", ".parquet"),
 )
 OF_OFFICE = {
     "word/": CodedText("this is a Word document. Save the table in it as CSV or Excel.", "word"),
@@ -63,7 +54,8 @@ MEMBER = b"PK\x01\x02"
 # The texts of an Excel file's cells are all in memory, in several times their size.
 MOST_TEXTS_BYTES = 128 * 1024 * 1024
 TEXTS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
-# What the readers of a zip raise where its directory, or something in it, is not whole.
+# What the readers of a zip raise where its directory, or something in it, is not whole; of a
+# version or under a password that they do not have, NotImplementedError or RuntimeError.
 UNPACKING_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -131,7 +123,7 @@ def is_excel(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return EXCEL_BOOK in archive.NameToInfo
-    except (OSError, zipfile.BadZipFile):
+    except UNPACKING_ERRORS:
         return False
 
 
@@ -145,8 +137,7 @@ def is_open_document(path: Path) -> bool:
             text = archive.read("mimetype").decode(errors="replace") if has_kind else ""
     except UNPACKING_ERRORS:
         return False
-    if not text.startswith(SPREADSHEET):
-        raise ImportRefused(path, NO_SPREADSHEET)
+    require(text.startswith(SPREADSHEET), ImportRefused(path, NO_SPREADSHEET))
     return True
 
 
@@ -175,12 +166,14 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
                     name == mark or (mark[-1] == "/" and name.startswith(mark)) for name in names
                 ):
                     raise ImportRefused(path, problem)
-            if sum(member.file_size for member in members) > most_bytes:
-                raise ImportRefused(
+            require(
+                sum(member.file_size for member in members) <= most_bytes,
+                ImportRefused(
                     path,
                     f"unpacked it has more than {most_bytes // 1024**2:,} MiB.",
                     code="unpacked_too_large",
-                )
+                ),
+            )
             if _texts_bytes(archive) > MOST_TEXTS_BYTES:
                 n = MOST_TEXTS_BYTES // 1024**2
                 raise ImportRefused(
@@ -188,10 +181,12 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
                     f"its texts have more than {n:,} MiB. Save it as CSV.",
                     code="texts_too_large",
                 )
-            if any(member.flag_bits & 1 for member in members):
-                raise ImportRefused(
+            require(
+                not any(member.flag_bits & 1 for member in members),
+                ImportRefused(
                     path, "it is locked with a password. Make it without one.", code="locked"
-                )
+                ),
+            )
             yield archive
     except UNPACKING_ERRORS as error:
         # Of the disk, and not of a zip that says it has a file before its beginning.
@@ -228,10 +223,12 @@ def require_few_members(path: Path) -> None:
         while part := content.read(READ_AT_ONCE):
             n += (before + part).count(MEMBER)
             before = part[-(len(MEMBER) - 1) :]
-    if n > MOST_MEMBERS:
-        raise ImportRefused(
+    require(
+        n <= MOST_MEMBERS,
+        ImportRefused(
             path, f"there are more than {MOST_MEMBERS:,} files in it.", code="too_many_files"
-        )
+        ),
+    )
 
 
 def is_small(content: bytes, *, most_bytes: int) -> bool:
@@ -272,12 +269,14 @@ def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
         and not name.startswith(("__MACOSX/", "."))
         and not posixpath.basename(name).startswith(".")
     ]
-    if not tables:
-        raise ImportRefused(
+    require(
+        tables,
+        ImportRefused(
             path,
             "there is no table in it: put a CSV, Excel or JSON file beside the pictures.",
             code="no_table",
-        )
+        ),
+    )
     # The one nearest to the top first.
     return tuple(sorted(tables, key=lambda name: (name.count("/"), name)))
 
@@ -302,8 +301,6 @@ def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
 
 
 MOST_BYTES = 512 * 1024 * 1024
-# RuntimeError is what a file under a password comes to.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -322,7 +319,7 @@ def member_names(path: Path) -> list[PurePosixPath]:
     try:
         with zipfile.ZipFile(path) as archive:
             return [PurePosixPath(info.filename) for info in _infos(archive)]
-    except (*UNREADABLE, OSError, EOFError):
+    except UNPACKING_ERRORS:
         return []
 
 
@@ -338,16 +335,18 @@ def _unpacked(path: Path, folder: Path) -> list[Member]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = _infos(archive)
-            if sum(info.file_size for info in infos) > MOST_BYTES:
-                raise ImportRefused(
+            require(
+                sum(info.file_size for info in infos) <= MOST_BYTES,
+                ImportRefused(
                     path,
                     "what is in it is over 512 MiB; import its files singly.",
                     code="too_large",
-                )
+                ),
+            )
             return [
                 _unpacked_member(archive, info, folder / str(n)) for n, info in enumerate(infos)
             ]
-    except (*UNREADABLE, OSError, EOFError) as error:
+    except UNPACKING_ERRORS as error:
         raise ImportRefused(
             path, f"it is not a zip that can be read: {reason_of(error)}.", code="not_zip"
         ) from None

@@ -16,7 +16,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.drafts import MOST_PLACES, ReadingReport
 from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.rows import Row, TableSource, unstorable
@@ -195,8 +195,7 @@ def _arrow_table(
 ) -> CodedTable | None:
     """None if a row is empty in all of these columns: it may be a blank row."""
     n = len(lines)
-    if n == 0:
-        raise ImportRefused(table.path, _("it has no rows."), code="no_rows")
+    require(n != 0, ImportRefused(table.path, _("it has no rows."), code="no_rows"))
     columns = {}
     for name in list(arrays):
         chunks = arrays.pop(name).chunks
@@ -287,8 +286,7 @@ class Words:
         return len(self.codes)
 
     def to_list(self) -> list[Any]:
-        values: list[Any] = self.take(self.words).tolist()
-        return values
+        return list(self.take(self.words))
 
     def take(self, values: Sequence[Any]) -> Objects:
         of_words = np.empty(len(values), dtype=object)

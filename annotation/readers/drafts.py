@@ -28,8 +28,6 @@ MOST_LISTED = 8
 
 @dataclass
 class LeftOut:
-    """Rows, or parts of rows, that are not used for one reason; `places` are the first three."""
-
     reason: CodedText
     n: int = 0
     places: list[str] = field(default_factory=list)
@@ -128,20 +126,18 @@ class ReadingReport:
         return sentences
 
     def omissions(self) -> list[str]:
-        sentences = []
-        for group in self.left_out.values():
-            sentences.append(
-                ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
-                % {"n": f"{group.n:,}"}
-                + _reason(group)
-            )
-        for group in self.parts.values():
-            sentences.append(
-                ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
-                % {"n": f"{group.n:,}"}
-                + _reason(group)
-            )
-        return sentences
+        rows = [
+            ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
+            % {"n": f"{group.n:,}"}
+            + _reason(group)
+            for group in self.left_out.values()
+        ]
+        return rows + [
+            ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
+            % {"n": f"{group.n:,}"}
+            + _reason(group)
+            for group in self.parts.values()
+        ]
 
 
 def place_of_line(number: int) -> str:

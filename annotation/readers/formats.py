@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.archives import is_open_document, start_of
 from annotation.readers.json_rows import is_page
 from annotation.readers.text_files import find_encoding, text_encoding
@@ -78,8 +78,7 @@ class FileFormat:
 def find_format(path: Path, chosen: FileFormat | None = None, *, name: str = "") -> FileFormat:
     chosen = chosen or FileFormat()
     start = start_of(path)
-    if not start:
-        raise ImportRefused(path, "it is empty.", code="empty_file")
+    require(start, ImportRefused(path, "it is empty.", code="empty_file"))
     if start.startswith(b"PAR1"):
         return replace(chosen, kind=PARQUET)
     if start.startswith(b"PK"):

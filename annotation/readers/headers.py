@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.rows import TableSource, unstorable
 from error_codes import CodedText
 
@@ -53,8 +53,7 @@ def find_header(
     if not is_sheet and first[0].line == 1 and _is_separator_line(first[0].cells):
         source.report.note(CodedText(_("The line 'sep=' is skipped."), "sep_line"))
         start = 1
-        if len(first) == 1:
-            raise ImportRefused(path, _("it holds no rows."), code="no_rows")
+        require(len(first) != 1, ImportRefused(path, _("it holds no rows."), code="no_rows"))
     if is_sheet:
         while start + 1 < len(first) and _is_title(first[start].cells, first[start + 1].cells):
             text = _("Row {n} is a title and is skipped: {title}").format(

@@ -60,12 +60,12 @@ def _response_item(key: str, rows: list[Row]) -> ItemDraft:
         if row is not first:
             _require_agreement(first, row)
         system = row.required("system", longest=100)
-        if system in candidates:
-            raise row.refuse(
-                f"item '{key}' has a response of '{system}' already.",
-                "system",
-                code="repeated_response",
-            )
+        row.refuse_unless(
+            system not in candidates,
+            f"item '{key}' has a response of '{system}' already.",
+            "system",
+            code="repeated_response",
+        )
         candidates[system] = CandidateDraft(key=system, system=system, text=row.text("response"))
     return ItemDraft(
         key=key,
@@ -144,10 +144,12 @@ def _pool_item(row: Row) -> ItemDraft:
             text=part.required("title", longest=1000),
             picture=_picture(part),
         )
-        if candidate.key in candidates:
-            raise part.refuse(
-                f"'{candidate.key}' is listed twice.", "key", code="repeated_candidate"
-            )
+        part.refuse_unless(
+            candidate.key not in candidates,
+            f"'{candidate.key}' is listed twice.",
+            "key",
+            code="repeated_candidate",
+        )
         candidates[candidate.key] = candidate
     return ItemDraft(
         key=row.required("item"),
@@ -332,12 +334,12 @@ def _judgment(
         report.note_missing("")
         return None
     value = labels.number(question.name)
-    if not 0 <= value <= question.scale_max:
-        raise labels.refuse(
-            f"{value:g} is outside the scale, 0 to {question.scale_max:g}.",
-            question.name,
-            code="off_scale",
-        )
+    labels.refuse_unless(
+        0 <= value <= question.scale_max,
+        f"{value:g} is outside the scale, 0 to {question.scale_max:g}.",
+        question.name,
+        code="off_scale",
+    )
     return JudgmentDraft(
         candidate=item.candidates[0].key,
         question=question.name,

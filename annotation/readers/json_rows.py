@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.archives import READ_AT_ONCE
 from annotation.readers.rows import OnFault, Row, TableSource, cell_text, unstorable
 from annotation.readers.text_files import LONGEST_RECORD, BoundedLines
@@ -106,7 +106,6 @@ class _ArrayText:
             return value
 
     def _may_be_cut(self, error: Exception) -> bool:
-        """Whether a text would be JSON if more of it were there."""
         return isinstance(error, json.JSONDecodeError) and (
             error.msg.startswith("Unterminated string") or error.pos > len(self._text) - CUT
         )
@@ -114,10 +113,12 @@ class _ArrayText:
 
 def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault) -> Iterator[Row]:
     text = _ArrayText(path, lines)
-    if text.next_character() != "[":
-        raise ImportRefused(
+    require(
+        text.next_character() == "[",
+        ImportRefused(
             path, "expected a JSON array of objects, in brackets.", line=1, code="not_array"
-        )
+        ),
+    )
     text.skip_character()
     n = 0
     if is_last := text.next_character() == "]":
@@ -148,10 +149,12 @@ def json_array(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault
         is_last = after == "]"
         if not is_last:
             text.next_character()
-    if text.next_character():
-        raise ImportRefused(
+    require(
+        not text.next_character(),
+        ImportRefused(
             path, "there is text after the array's end.", line=text.line, code="not_json"
-        )
+        ),
+    )
 
 
 def _record_name(n: int, fields: Mapping[str, Any]) -> str:
@@ -179,26 +182,30 @@ def json_page(path: Path, lines: TextIO, source: TableSource, on_fault: OnFault)
     """The records of an object that has arrays of them, such as an API's page; or labels by
     annotator and item."""
     content = lines.read(MOST_OBJECT_CHARACTERS + 1)
-    if len(content) > MOST_OBJECT_CHARACTERS:
-        raise ImportRefused(
+    require(
+        len(content) <= MOST_OBJECT_CHARACTERS,
+        ImportRefused(
             path,
             _("a JSON object of more than {n} million characters; save it as JSON Lines.").format(
                 n=MOST_OBJECT_CHARACTERS // 1_000_000
             ),
             code="too_large",
-        )
+        ),
+    )
     fields = json_object(path, 1, content)
     if _has_labels_by_annotator(fields):
         yield from _labels_by_annotator(path, fields, source)
         return
     names = _records_fields(fields)
-    if not names:
-        raise ImportRefused(
+    require(
+        names,
+        ImportRefused(
             path,
             _("expected an array of objects, or one object that contains one such array."),
             line=1,
             code="not_objects",
-        )
+        ),
+    )
     source.report.note(
         CodedText(_("The records are in '{name}'.").format(name="', '".join(names)), "json_page")
     )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from annotation.bulk import insert_many
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -70,16 +70,19 @@ def read_judgments(
     is_nominal = level == "nominal"
     reading.state_policies(categories=is_nominal)
     repeats = reading.repeats("refuse")
-    if repeats == "mean" and is_nominal:
-        raise AnnotationError(
+    require(
+        not (repeats == "mean" and is_nominal),
+        AnnotationError(
             "--repeats mean needs numbers. For categories, choose first, last or majority.",
             code="mean_of_categories",
-        )
+        ),
+    )
     cells = StagedCells(
         path, _cells(each_row(path, COLUMNS, report=reading.report), is_nominal, reading)
     )
-    if not len(cells):
-        raise ImportRefused(path, "it has no labels, only missing ones.", code="no_labels")
+    require(
+        len(cells), ImportRefused(path, "it has no labels, only missing ones.", code="no_labels")
+    )
     if is_nominal:
         _settle_categories(cells, reading)
     if repeats != "refuse":

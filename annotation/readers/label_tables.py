@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.readers.coded_table import Integers, Mask, Words, read_table
 from annotation.readers.columns import MOST_VALUES, Floats, Table, refusing_tables
 from annotation.readers.policies import (
@@ -172,11 +172,13 @@ def settle_repeats(
         raise _repeated(table, keys, again, int(first[inverse[int(np.argmax(again))]]))
     if repeats in ("first", "last"):
         return _chosen(table, columns, inverse, len(first), is_last=repeats == "last")
-    if repeats == "mean" and any(values.dtype == object for values in columns):
-        raise AnnotationError(
+    require(
+        not (repeats == "mean" and any(values.dtype == object for values in columns)),
+        AnnotationError(
             "--repeats mean needs numbers. For categories, choose first, last or majority.",
             code="mean_of_categories",
-        )
+        ),
+    )
     kept = np.sort(first)
     settle = _means if repeats == "mean" else _modes
     settled = [settle(values, inverse, len(first))[inverse[kept]] for values in columns]

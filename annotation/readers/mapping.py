@@ -109,7 +109,6 @@ class ColumnMapping:
         return self.systems.get(column, "").strip() or system_in(column)
 
     def among(self, columns: Iterable[str]) -> ColumnMapping:
-        """What of it speaks of columns that there are, in their order."""
         present = list(columns)
         uses = {name: self.uses[name] for name in present if name in self.uses}
         return ColumnMapping(
@@ -130,36 +129,54 @@ def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> lis
     ]
     responses = mapping.columns(Use.RESPONSE)
     of_pictures = mapping.columns(Use.CANDIDATE_PICTURE)
-    if not responses and not of_pictures:
-        faults.append(
-            CodedText(
-                _(
-                    "Choose at least one column as “Response”. A file of labels or ratings goes by "
-                    "“Labels that were collected elsewhere”, one page before."
+    systems = [mapping.system_of(column) for column in responses] if mapping.is_wide else []
+    twice = sorted({name for name in systems if systems.count(name) > 1})
+    rules: list[tuple[object, str, str]] = [
+        (
+            not responses and not of_pictures,
+            _(
+                "Choose at least one column as “Response”. A file of labels or ratings goes by "
+                "“Labels that were collected elsewhere”, one page before."
+            ),
+            "no_response",
+        ),
+        (
+            not mapping.is_wide and len(responses) > 1,
+            _(
+                "Where a column names the system, a row is one response, and only one column "
+                "can be “Response”: {columns}."
+            ).format(columns=", ".join(responses)),
+            "several_responses",
+        ),
+        (
+            twice,
+            _("Two columns of responses have the same system: {names}.").format(
+                names=", ".join(twice)
+            ),
+            "repeated_system",
+        ),
+        *(
+            (
+                len(name) > LONGEST_SYSTEM,
+                _("A system's name has {n} characters at most: {name}…").format(
+                    n=LONGEST_SYSTEM, name=name[:40]
                 ),
-                "no_response",
+                "system_too_long",
             )
-        )
-    if not mapping.is_wide and len(responses) > 1:
-        faults.append(
-            CodedText(
-                _(
-                    "Where a column names the system, a row is one response, and only one column "
-                    "can be “Response”: {columns}."
-                ).format(columns=", ".join(responses)),
-                "several_responses",
-            )
-        )
-    if mapping.is_wide:
-        faults += _wide_faults(mapping, responses, of_pictures)
-    if not has_pictures and (mapping.columns(Use.PICTURE) or of_pictures):
-        faults.append(
-            CodedText(
-                _("The pictures did not come with the file: put both into a zip, and upload that."),
-                "no_pictures",
-            )
-        )
-    return faults
+            for name in systems
+        ),
+        (
+            mapping.is_wide and of_pictures,
+            _("Say which column is the system or the candidate that a picture is of."),
+            "no_system_of_picture",
+        ),
+        (
+            not has_pictures and (mapping.columns(Use.PICTURE) or of_pictures),
+            _("The pictures did not come with the file: put both into a zip, and upload that."),
+            "no_pictures",
+        ),
+    ]
+    return faults + [CodedText(text, code) for is_broken, text, code in rules if is_broken]
 
 
 def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
@@ -174,32 +191,6 @@ def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
             "no_item_column",
         )
     ]
-
-
-def _wide_faults(
-    mapping: ColumnMapping, responses: Sequence[str], of_pictures: Sequence[str]
-) -> Iterable[CodedText]:
-    systems = [mapping.system_of(column) for column in responses]
-    if twice := sorted({name for name in systems if systems.count(name) > 1}):
-        yield CodedText(
-            _("Two columns of responses have the same system: {names}.").format(
-                names=", ".join(twice)
-            ),
-            "repeated_system",
-        )
-    for name in systems:
-        if len(name) > LONGEST_SYSTEM:
-            yield CodedText(
-                _("A system's name has {n} characters at most: {name}…").format(
-                    n=LONGEST_SYSTEM, name=name[:40]
-                ),
-                "system_too_long",
-            )
-    if of_pictures:
-        yield CodedText(
-            _("Say which column is the system or the candidate that a picture is of."),
-            "no_system_of_picture",
-        )
 
 
 def guess_mapping(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -71,12 +71,12 @@ def read_mturk_batch(
     for row in rows:
         draft = _item(row, layout)
         earlier = items.setdefault(draft.key, draft)
-        if earlier.candidates != draft.candidates or earlier.context != draft.context:
-            raise row.refuse(
-                f"item '{draft.key}' differs from line {earlier.line}; "
-                "name the columns that distinguish items with --item.",
-                code="differs",
-            )
+        row.refuse_unless(
+            not (earlier.candidates != draft.candidates or earlier.context != draft.context),
+            f"item '{draft.key}' differs from line {earlier.line}; "
+            "name the columns that distinguish items with --item.",
+            code="differs",
+        )
         _keep(_submission(row, layout, draft.key), submissions, report)
     return StudyDraft(
         kind="rating",
@@ -108,13 +108,15 @@ def _layout(
         pair = _question_and_system(answer, inputs)
         if pair is not None:
             pairs[pair] = answer
-    if not pairs:
-        raise ImportRefused(
+    require(
+        pairs,
+        ImportRefused(
             path,
             "no Answer.* column ends in the name of an Input.* column.",
             line=1,
             code="no_ratings",
-        )
+        ),
+    )
     _require_short_names(path, pairs)
     systems = {system for _, system in pairs}
     contexts = [name for name in inputs if name not in systems and name not in (*item, condition)]
@@ -165,12 +167,12 @@ def _item(row: Row, layout: BatchLayout) -> ItemDraft:
 
 def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
     status = row.required("AssignmentStatus")
-    if status not in STATUSES:
-        raise row.refuse(
-            f"'{status}' is not one of {', '.join(STATUSES)}.",
-            "AssignmentStatus",
-            code="unknown_status",
-        )
+    row.refuse_unless(
+        status in STATUSES,
+        f"'{status}' is not one of {', '.join(STATUSES)}.",
+        "AssignmentStatus",
+        code="unknown_status",
+    )
     answers = {name: value for name, value in row.fields.items() if name.startswith("Answer.")}
     return SubmissionDraft(
         item=item,

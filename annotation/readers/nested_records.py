@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.readers.coded_table import CodedTable, coded
 from annotation.readers.policies import Reading
 from error_codes import CodedText
@@ -156,11 +156,13 @@ def _exploded(value: Mapping[str, Any], path: str, wanted: set[str]) -> Iterator
                 many.append(inside)
         else:
             own[at] = each
-    if len(many) > 1:
-        raise AnnotationError(
+    require(
+        len(many) <= 1,
+        AnnotationError(
             "Two lists of one record cannot be read at once; name columns of one of them.",
             code="two_lists",
-        )
+        ),
+    )
     for row in many[0] if many else [{}]:
         yield own | row
 

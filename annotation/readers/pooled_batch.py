@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -54,8 +54,7 @@ def read_pooled_batch(path: Path) -> StudyDraft:
                 TARGET,
                 code="repeated_target",
             )
-    if not items:
-        raise ImportRefused(path, "none of its rows holds judgments.", code="no_judgments")
+    require(items, ImportRefused(path, "none of its rows holds judgments.", code="no_judgments"))
     return StudyDraft(
         kind="alternatives",
         items=tuple(items.values()),
@@ -77,8 +76,7 @@ def _ticked(hit: PooledHit, report: ReadingReport) -> dict[str, bool]:
         report.leave_out_part(SURPLUS, place_of_line(hit.line), surplus)
     if ticked.pop(hit.target, None) is not None:
         report.leave_out_part(OWN_TARGET, place_of_line(hit.line))
-    if not ticked:
-        raise hit.row.refuse("the target is its own only candidate.", code="only_target")
+    hit.row.refuse_unless(ticked, "the target is its own only candidate.", code="only_target")
     return ticked
 
 
@@ -90,16 +88,15 @@ def _item(hit: PooledHit, pictures: list[str]) -> ItemDraft:
 def _require_same_target(hit: PooledHit, item: ItemDraft, pictures: list[str]) -> None:
     if hit.line == item.line:
         return
-    if not hit.worker:
-        raise hit.row.refuse(
-            f"this target is on line {item.line} already.", TARGET, code="repeated_target"
-        )
-    if {candidate.key for candidate in item.candidates} != set(pictures):
-        raise hit.row.refuse(
-            f"this target is on line {item.line} already, with another pool.",
-            TARGET,
-            code="other_pool",
-        )
+    hit.row.refuse_unless(
+        hit.worker, f"this target is on line {item.line} already.", TARGET, code="repeated_target"
+    )
+    hit.row.refuse_unless(
+        {candidate.key for candidate in item.candidates} == set(pictures),
+        f"this target is on line {item.line} already, with another pool.",
+        TARGET,
+        code="other_pool",
+    )
 
 
 def _submission(hit: PooledHit, ticked: dict[str, bool]) -> SubmissionDraft:
@@ -248,6 +245,7 @@ def _ticks(row: Row, marks: dict[str, str]) -> tuple[bool, ...] | None:
         was_submitted = of_form and bool(row.text("AssignmentStatus").strip())
         return (False,) * len(marks) if was_submitted else None
     for name, mark in marks.items():
-        if mark not in TICKS:
-            raise row.refuse(f"'{mark[:20]}' is neither True nor False.", name, code="not_tick")
+        row.refuse_unless(
+            mark in TICKS, f"'{mark[:20]}' is neither True nor False.", name, code="not_tick"
+        )
     return tuple(TICKS[mark] for mark in marks.values())

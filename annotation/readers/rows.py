@@ -103,6 +103,12 @@ class Row:
             sheet=self.source.sheet if self.source else "",
         )
 
+    def refuse_unless(
+        self, condition: object, problem: str, field: str | None = None, *, code: str = ""
+    ) -> None:
+        if not condition:
+            raise self.refuse(problem, field, code=code)
+
     def called(self, field: str) -> str:
         return f"{self.inside}.{field}" if self.inside else field
 

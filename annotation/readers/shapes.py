@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.readers.coded_table import (
     CodedTable,
     Integers,
@@ -139,12 +139,14 @@ def to_rows_per_output(
             cells.only((*others, *columns.human)), columns.human, name="annotator", value="human"
         )
         columns = replace(columns, human=("human",))
-    if len(columns.system) != 1:
-        raise AnnotationError(
+    require(
+        len(columns.system) == 1,
+        AnnotationError(
             "Name one column of systems with --system; or several, each with the scores of one "
             "system, in a file whose column 'metric' names the measures.",
             code="columns_unnamed",
-        )
+        ),
+    )
     reading.report.policies["shape"] = shape
     return cells, columns
 
@@ -179,12 +181,14 @@ def _require_long(columns: Columns, has_systems: bool) -> None:
     roles |= {"system": columns.system} if has_systems else {}
     missing = [f"--{name}" for name, named in roles.items() if not named]
     several = [f"--{n}" for n in ("annotator", "system") if len(getattr(columns, n)) > 1]
-    if missing:
-        raise AnnotationError(
+    require(
+        not missing,
+        AnnotationError(
             f"Name the columns {', '.join(missing)} too. If annotators, systems or items have a "
             "column each, add --shape annotators, systems or items.",
             code="columns_unnamed",
-        )
+        ),
+    )
     if several:
         raise AnnotationError(
             f"{several[0]} was given more than once, so each is the column of one of them: leave "
@@ -200,10 +204,12 @@ def _from_pairs(
     pair, value = _free("pair", columns), _free("value", columns)
     cells = pairs_to_orders(cells, *SIDES, reading, pair=pair, value=value)
     annotator = columns.annotator
-    if not annotator:
-        raise AnnotationError(
+    require(
+        annotator,
+        AnnotationError(
             "Name the column of who compared the systems with --annotator.", code="columns_unnamed"
-        )
+        ),
+    )
     columns = replace(columns, item=(*columns.item, pair), value=value)
     return cells.only(columns.named), columns
 
@@ -215,10 +221,12 @@ def _from_columns(
     given: tuple[str, ...] = getattr(columns, role)
     rest = _with_role(columns, role, (), value="")
     spread = given or tuple(_others(cells, rest))
-    if not spread:
-        raise AnnotationError(
+    require(
+        spread,
+        AnnotationError(
             f"The file has no further columns, one per {role}.", code="columns_unnamed"
-        )
+        ),
+    )
     name, value = _free(role, rest), _free("value", rest)
     resolved = _with_role(rest, role, (name,), value=value)
     _require_long(resolved, has_systems=shape == "systems")

@@ -20,7 +20,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.headers import (
     LOOKED_AT,
     MOST_COLUMNS,
@@ -177,8 +177,7 @@ def sheet_names(name: Path, content: Path, *, is_ods: bool) -> tuple[str, ...]:
             with _workbook(content) as book:
                 sheets = sorted(book.worksheets, key=lambda each: each.sheet_state != "visible")
                 names = tuple(sheet.title for sheet in sheets)
-    if not names:
-        raise ImportRefused(name, _("it has no sheet with cells."), code="no_cells")
+    require(names, ImportRefused(name, _("it has no sheet with cells."), code="no_cells"))
     return names
 
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.archives import temporary_folder, unpacked
 from annotation.readers.delimited import TextTable
 from annotation.readers.drafts import Faults, ReadingReport
@@ -98,8 +98,10 @@ class OpenTable:
         return leave_out
 
     def _refuse_empty(self) -> None:
-        if not any(code != "blank_row" for code in self.report.left_out):
-            raise ImportRefused(self.path, _("it has no rows."), code="no_rows")
+        require(
+            any(code != "blank_row" for code in self.report.left_out),
+            ImportRefused(self.path, _("it has no rows."), code="no_rows"),
+        )
 
     def _records(self, columns: Sequence[str], leave_out: OnFault) -> Iterator[Row]:
         kind = self.form.kind
@@ -257,9 +259,8 @@ def _note_guesses(name: Path, form: FileFormat, chosen: FileFormat, report: Read
             )
         )
     if len(form.sheets) > 1:
-        text = _("Sheet '{sheet}' is read, the first of {n}.")
-        if chosen.sheet:
-            text = _("Sheet '{sheet}' of {n} is read.")
+        first = _("Sheet '{sheet}' is read, the first of {n}.")
+        text = _("Sheet '{sheet}' of {n} is read.") if chosen.sheet else first
         report.note(CodedText(text.format(sheet=form.sheet, n=len(form.sheets)), "other_sheets"))
     if len(form.tables) > 1:
         text = _("'{table}' of {n} tables in the archive is read.")
@@ -306,13 +307,13 @@ def kind_of(path: Path) -> str:
 
 def _require_file(path: Path) -> None:
     try:
-        if not path.exists():
-            raise ImportRefused(path, f"there is no such file at {path}.", code="no_file")
+        require(
+            path.exists(), ImportRefused(path, f"there is no such file at {path}.", code="no_file")
+        )
         if not path.is_file() and not path.is_dir():
             plain_file(path)
     except OSError as error:
         raise ImportRefused(
             path, f"it cannot be read: {error.strerror}.", code="unreadable"
         ) from None
-    if not path.is_file():
-        raise ImportRefused(path, f"{path} is not a file.", code="not_file")
+    require(path.is_file(), ImportRefused(path, f"{path} is not a file.", code="not_file"))

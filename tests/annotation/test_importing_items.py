@@ -38,7 +38,7 @@ from tests.annotation.importing import (
 )
 from tests.codes import codes_of, refused, refused_naming
 
-ROWS = [["dialog_id", "output"], ["d1", "Hi"], ["d2", "Bye"]]
+ROWS = [["dialog_id", "output"], *([f"d{n}", "Hi"] for n in range(5))]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
 

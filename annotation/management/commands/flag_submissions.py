@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.exceptions import StudyUnfit
+from annotation.exceptions import StudyUnfit, require
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Study, Submission
 from annotation.models.judgments import SubmissionQuerySet
@@ -43,10 +43,12 @@ class Command(BaseCommand):
 
 
 def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
-    if not filters:
-        raise StudyUnfit(
+    require(
+        filters,
+        StudyUnfit(
             "Say which submissions: --annotator, --item, --round or --held.", code="no_filter"
-        )
+        ),
+    )
     submissions = Submission.objects.of(study).filter(**filters)
     if not submissions.exists():
         description = ", ".join(

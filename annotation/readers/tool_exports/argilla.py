@@ -78,7 +78,6 @@ def _own_key(row: Row) -> str:
 
 
 def _layout(export: Export, row: Row) -> tuple[Row, Iterator[Row]]:
-    """What a record shows, and each answer as an object of `question`, `user_id` and `value`."""
     fields = row.fields
     if "fields" in fields and "responses" in fields:
         displayed = inner(row, fields["fields"], "fields")

@@ -139,7 +139,6 @@ class Export:
             yield row
 
     def split_record(self, row: Row, parts: Sequence[Row]) -> None:
-        """Count the parts of a record as records instead of it."""
         self.report.n_rows += len(parts) - 1
         del self.records_read[id(row)]
         self.records_read |= {id(part): part for part in parts}
@@ -226,7 +225,6 @@ def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]
 
 
 def compile_pattern(pattern: str, names: Iterable[str]) -> re.Pattern[str]:
-    """A pattern such as `{question}_{system}` with a group for each of these names."""
     escaped = re.escape(pattern)
     for name in names:
         escaped = escaped.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>.+?)")
@@ -263,10 +261,12 @@ def named_texts(fields: FieldNames) -> tuple[str, ...]:
 
 def short_name(row: Row, column: str) -> str:
     name = column.strip()
-    if not 1 <= len(name) <= LONGEST_QUESTION:
-        raise row.refuse(
-            f"a question's name has 1 to {LONGEST_QUESTION} characters.", column, code="too_long"
-        )
+    row.refuse_unless(
+        1 <= len(name) <= LONGEST_QUESTION,
+        f"a question's name has 1 to {LONGEST_QUESTION} characters.",
+        column,
+        code="too_long",
+    )
     return name
 
 
@@ -284,7 +284,6 @@ def number_of(row: Row, name: str) -> float | None:
 
 
 def number_of_text(value: object) -> float | None:
-    """A text as a finite number that no rounding changes, if it is one."""
     try:
         number = float("" if "_" in str(value) else str(value))
     except ValueError:

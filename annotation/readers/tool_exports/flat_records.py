@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
@@ -42,12 +42,14 @@ def read_plain_table(export: Export) -> list[Entry]:
                 f"Name the column that holds each {option[2:]} with {option}.",
                 code=f"no_{option[2:]}",
             )
-    if fields.question and len(fields.values) > 1:
-        raise AnnotationError(
+    require(
+        not (fields.question and len(fields.values) > 1),
+        AnnotationError(
             "--question names a column of questions, whose values stand in one column: give "
             "--value once; or leave --question out, and each --value is a question.",
             code="several_values",
-        )
+        ),
+    )
     rows = list(export.records())
     rest = (fields.annotator, fields.question, fields.round, *fields.values)
     for row in rows[:1]:

@@ -207,8 +207,7 @@ def _paths(value: Row) -> list[str]:
 
 def _add_preference(entry: Entry, question: str, value: Row, names: Sequence[str]) -> None:
     selected = value.required("selected")
-    if selected not in SIDES:
-        raise value.refuse("expected left or right.", "selected", code="not_side")
+    value.refuse_unless(selected in SIDES, "expected left or right.", "selected", code="not_side")
     pair = names if len(set(names)) == 2 and all(names) and len(names) == 2 else SIDES
     show_candidates(entry, pair)
     for name, side in zip(pair, SIDES, strict=True):
@@ -217,13 +216,13 @@ def _add_preference(entry: Entry, question: str, value: Row, names: Sequence[str
 
 def _add_ranking(entry: Entry, question: str, value: Row) -> None:
     lists = inner(value, value.fields.get("ranker"), "ranker")
-    if len(lists.fields) != 1:
-        raise value.refuse(
-            "expected one list in order; things in several buckets are not read. Leave the "
-            f"question out with --leave-out {question}.",
-            "ranker",
-            code="several_buckets",
-        )
+    value.refuse_unless(
+        len(lists.fields) == 1,
+        "expected one list in order; things in several buckets are not read. Leave the "
+        f"question out with --leave-out {question}.",
+        "ranker",
+        code="several_buckets",
+    )
     [name] = lists.fields
     order = list(dict.fromkeys(_strings(lists, name)))
     show_candidates(entry, order)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.json_rows import fit_row
 from annotation.readers.mturk_batch import STATUSES, time_of
@@ -94,12 +94,14 @@ def _answer_columns(row: Row, fields: FieldNames) -> tuple[str, ...]:
 def _matcher(pattern: str) -> re.Pattern[str] | None:
     if not pattern:
         return None
-    if not all(pattern.count(name) == 1 for name in ("{question}", "{system}")):
-        raise AnnotationError(
+    require(
+        all(pattern.count(name) == 1 for name in ("{question}", "{system}")),
+        AnnotationError(
             f"--answers '{pattern}' must hold {{question}} and {{system}} once each, as in "
             "'Answer.{question}_{system}'.",
             code="answers_pattern",
-        )
+        ),
+    )
     return compile_pattern(pattern.removeprefix(ANSWER), ("question", "system"))
 
 
@@ -127,12 +129,12 @@ def _entry(
     boxes: frozenset[str],
 ) -> Entry:
     status = row.required("AssignmentStatus")
-    if status not in STATUSES:
-        raise row.refuse(
-            f"'{status}' is not one of {', '.join(STATUSES)}.",
-            "AssignmentStatus",
-            code="unknown_status",
-        )
+    row.refuse_unless(
+        status in STATUSES,
+        f"'{status}' is not one of {', '.join(STATUSES)}.",
+        "AssignmentStatus",
+        code="unknown_status",
+    )
     per_system = matcher is not None and "{system}" in fields.response
     about = texts(row, replace(fields, response="") if per_system else fields)
     entry = Entry(
@@ -187,12 +189,12 @@ def _question(row: Row, name: str, matcher: re.Pattern[str] | None) -> tuple[str
             code="no_match",
         )
     question, system = (match["question"], match["system"]) if match else (name, "")
-    if len(question) > LONGEST_QUESTION or len(system) > 100:
-        raise row.refuse(
-            "a question's name has 64 characters at most, and a system's 100.",
-            f"{ANSWER}{name}",
-            code="too_long",
-        )
+    row.refuse_unless(
+        not (len(question) > LONGEST_QUESTION or len(system) > 100),
+        "a question's name has 64 characters at most, and a system's 100.",
+        f"{ANSWER}{name}",
+        code="too_long",
+    )
     return question, system
 
 

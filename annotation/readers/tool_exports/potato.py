@@ -278,10 +278,12 @@ def _add_value(
     export: Export, entry: Entry, row: Row, question: str, label: str, value: Any, field: str
 ) -> None:
     text = row.child({label: value}, field).optional(label, longest=20_000)
-    if len(question) > LONGEST_QUESTION:
-        raise row.refuse(
-            f"a question's name has {LONGEST_QUESTION} characters at most.", field, code="too_long"
-        )
+    row.refuse_unless(
+        len(question) <= LONGEST_QUESTION,
+        f"a question's name has {LONGEST_QUESTION} characters at most.",
+        field,
+        code="too_long",
+    )
     if not text:
         export.report.note_missing("")
     else:

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.archives import unpacked_members
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row, inner, inner_list, item_key
@@ -241,10 +241,12 @@ def _feature_structures(export: Export, document: str, annotator: str) -> Iterat
     rows = list(export.records())
     text = ""
     for row in rows:
-        if FEATURE_TYPE not in row.fields:
-            raise row.refuse(
-                "expected a CAS in JSON, with %FEATURE_STRUCTURES.", FEATURE_TYPE, code="not_export"
-            )
+        row.refuse_unless(
+            FEATURE_TYPE in row.fields,
+            "expected a CAS in JSON, with %FEATURE_STRUCTURES.",
+            FEATURE_TYPE,
+            code="not_export",
+        )
         text = text or row.text("sofaString")
         if row.fields[FEATURE_TYPE] == METADATA:
             annotator = row.optional("username", longest=254) or annotator
@@ -270,12 +272,12 @@ def _add_features(export: Export, entry: Entry, row: Row, layer: str) -> None:
         question = f"{layer}.{name}"
         if name[:1] in "%@^" or export.is_unwanted(question, row):
             continue
-        if len(question) > LONGEST_QUESTION:
-            raise row.refuse(
-                f"'{question[:40]}' has more than {LONGEST_QUESTION} characters.",
-                name,
-                code="too_long",
-            )
+        row.refuse_unless(
+            len(question) <= LONGEST_QUESTION,
+            f"'{question[:40]}' has more than {LONGEST_QUESTION} characters.",
+            name,
+            code="too_long",
+        )
         known = next((each for each in entry.answers if each.question == question), None)
         if isinstance(value, bool):
             entry.add(question, "categories", ["yes" if value else "no"], name)
@@ -405,6 +407,5 @@ def _read_tsv(path: Path) -> _Document:
             # A part of a token has a negative number, so that it is never a whole sentence.
             token = (int(match[1]), -line if match[3] else int(match[2]))
             document.read_token(path, line, token, content.split("\t"))
-    if not document.lines:
-        raise ImportRefused(path, "it has no sentences.", code="no_rows")
+    require(document.lines, ImportRefused(path, "it has no sentences.", code="no_rows"))
     return document

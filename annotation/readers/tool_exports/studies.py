@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -108,13 +108,15 @@ def read_tool_export(
     """
     is_bare = fields == FieldNames() and not answers
     if tool == POOLS or (tool == MTURK and is_bare and is_pooled_batch(path)):
-        if not (is_bare and settings == QuestionSettings()):
-            raise ImportRefused(
+        require(
+            is_bare and settings == QuestionSettings(),
+            ImportRefused(
                 path,
                 "this batch shows targets and their pools, whose columns have names of their own, "
                 "and asks one question: leave out the options that name fields and questions.",
                 code="other_options",
-            )
+            ),
+        )
         return read_pools(path, keep_names=keep_names)
     export = Export(
         path,
@@ -203,13 +205,13 @@ def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
                         code="differs",
                     )
             for candidate in entry.candidates:
-                if known.setdefault(candidate.key, candidate) != candidate:
-                    raise entry.row.refuse(
-                        f"'{candidate.key}' of item '{entry.item}' has another text than on an "
-                        "earlier line; name the fields that tell items apart with --item, or the "
-                        "system's with --system.",
-                        code="differs",
-                    )
+                entry.row.refuse_unless(
+                    known.setdefault(candidate.key, candidate) == candidate,
+                    f"'{candidate.key}' of item '{entry.item}' has another text than on an "
+                    "earlier line; name the fields that tell items apart with --item, or the "
+                    "system's with --system.",
+                    code="differs",
+                )
     return [
         ItemDraft(
             key=key,

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
@@ -370,12 +370,14 @@ def column_pattern(answers: str) -> re.Pattern[str] | None:
     if not answers:
         return None
     used = [name for name in ("question", "item", "system") if f"{{{name}}}" in answers]
-    if used[:1] != ["question"] or len(used) < 2 or answers.count("{") != len(used):
-        raise AnnotationError(
+    require(
+        not (used[:1] != ["question"] or len(used) < 2 or answers.count("{") != len(used)),
+        AnnotationError(
             f"--answers '{answers}' must have {{question}}, and {{item}} or {{system}}, each once, "
             "as in '{question}_{item}'.",
             code="answers_pattern",
-        )
+        ),
+    )
     return compile_pattern(answers, used)
 
 

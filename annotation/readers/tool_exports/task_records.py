@@ -158,8 +158,12 @@ def _segment(export: Export, row: Row, shown: Row, answers: Row) -> Entry:
         candidates=tuple(CandidateDraft(name, name, outputs.text(name)) for name in outputs.fields),
     )
     for system, value in answers.fields.items():
-        if system not in outputs.fields:
-            raise answers.refuse("there is not a text of this system.", system, code="no_system")
+        answers.refuse_unless(
+            system in outputs.fields,
+            "there is not a text of this system.",
+            system,
+            code="no_system",
+        )
         answer = inner(answers, value, system)
         for question, each, field in _scores(answer):
             if not export.is_unwanted(question, row):
@@ -178,12 +182,12 @@ def _scores(answer: Row) -> Iterator[tuple[str, Any, str]]:
     sliders = inner(answer, answer.fields.get("sliders") or {}, "sliders")
     for name, value in sliders.fields.items():
         if value is not None:
-            if not 1 <= len(name) <= LONGEST_QUESTION:
-                raise sliders.refuse(
-                    f"a question's name has 1 to {LONGEST_QUESTION} characters.",
-                    name,
-                    code="too_long",
-                )
+            sliders.refuse_unless(
+                1 <= len(name) <= LONGEST_QUESTION,
+                f"a question's name has 1 to {LONGEST_QUESTION} characters.",
+                name,
+                code="too_long",
+            )
             yield name, sliders.number(name), f"sliders.{name}"
     if answer.fields.get(WRITTEN):
         yield WRITTEN, answer.text(WRITTEN), WRITTEN
