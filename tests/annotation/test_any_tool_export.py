@@ -6,10 +6,10 @@ Answers without a mark count, and whatever else is left out is counted.
 import csv
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED
 
 import pytest
 from django.db import transaction
@@ -22,7 +22,7 @@ from annotation.readers.drafts import StudyDraft
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export
-from tests.annotation.importing import write_file
+from tests.annotation.importing import as_zip, write_file
 from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
 from tests.codes import refused
 
@@ -166,14 +166,21 @@ def require_codes(refusal: AnnotationError) -> None:
     assert all(fault.code and str(fault) for fault in faults)
 
 
+def assert_read_or_refused(path: Path, tool: str, most: float = float("inf")) -> None:
+    try:
+        report = read_draft(path, tool).report
+    except AnnotationError as refusal:
+        require_codes(refusal)
+    else:
+        assert 0 < report.n_used <= report.n_rows <= most
+
+
 @pytest.mark.parametrize("name", JSON_EXPORTS)
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
 def test_every_example_is_imported(tmp_path, name, suffix):
     tool, records, fields = JSON_EXPORTS[name]
-    path = tmp_path / f"export{suffix}"
     lines = json.dumps(records) if suffix == ".json" else "\n".join(map(json.dumps, records))
-    path.write_text(lines)
-    draft = read(path, tool, fields)
+    draft = read(written_file(tmp_path, lines, f"export{suffix}"), tool, fields)
     assert draft is not None
     assert draft.submissions
 
@@ -183,8 +190,7 @@ def test_every_example_is_imported(tmp_path, name, suffix):
 @given(data=st.data())
 def test_any_value_anywhere_is_imported_or_refused(tmp_path, name, data):
     tool, records, fields = JSON_EXPORTS[name]
-    path = write_file(tmp_path / "export.json", json.dumps(data.draw(altered(records))))
-    read(path, tool, fields)
+    read(written_file(tmp_path, data.draw(altered(records))), tool, fields)
 
 
 @QUICK
@@ -206,20 +212,13 @@ def test_any_cell_of_a_batch_or_table_is_imported_or_refused(tmp_path, data):
     read(path, tool, fields)
 
 
-def packed(content: bytes) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("ann.jsonl", content)
-        archive.writestr("bob.csv", content)
-    return file.getvalue()
-
-
 @QUICK
 @pytest.mark.parametrize("tool", ["label-studio", "argilla", "doccano", "mturk", "csv"])
 @given(data=st.data())
 def test_any_bytes_are_imported_or_refused(tmp_path, tool, data):
     lines = "\n".join(map(json.dumps, DOCCANO)).encode()
-    whole = data.draw(st.sampled_from([lines, packed(lines), json.dumps(ARGILLA).encode(), b""]))
+    packed = as_zip({"ann.jsonl": lines, "bob.csv": lines}, ZIP_DEFLATED)
+    whole = data.draw(st.sampled_from([lines, packed, json.dumps(ARGILLA).encode(), b""]))
     start, n = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
     content = whole[:start] + data.draw(st.binary(max_size=20)) + whole[start + n :]
     suffix = data.draw(st.sampled_from([".json", ".jsonl", ".csv", ".tsv", ".zip", ".json.gz"]))
@@ -353,13 +352,7 @@ def test_any_change_of_a_layout_is_read_or_refused(tmp_path, name, data):
     text = (FOLDER / name).read_text()
     is_of_lines = name.endswith(".jsonl")
     records = [json.loads(line) for line in text.splitlines()] if is_of_lines else json.loads(text)
-    path = written_file(tmp_path, data.draw(altered(records)))
-    try:
-        report = read_draft(path, LAYOUTS[name]).report
-    except AnnotationError as refusal:
-        require_codes(refusal)
-    else:
-        assert 0 < report.n_used <= report.n_rows
+    assert_read_or_refused(written_file(tmp_path, data.draw(altered(records))), LAYOUTS[name])
 
 
 @QUICK
@@ -375,31 +368,26 @@ def test_any_cell_of_a_layout_is_read_or_refused(tmp_path, name, data):
     csv.writer(content).writerows([header, *rows])
     path = tmp_path / name
     path.write_text(content.getvalue(), errors="surrogatepass")
-    try:
-        report = read_draft(path, TABLES[name]).report
-    except AnnotationError as refusal:
-        require_codes(refusal)
-    else:
-        # Further header rows are among the rows, and a row without cells is none.
-        assert 0 < report.n_used <= report.n_rows <= len(rows)
+    # Further header rows are among the rows, and a row without cells is none.
+    assert_read_or_refused(path, TABLES[name], most=len(rows))
 
 
-def argilla(*values: Any, question: str = "label") -> list[dict[str, Any]]:
+def argilla(*values: Any, question: str = "label", rated: bool = True) -> list[dict[str, Any]]:
     """A record that each user answers by one of the values, and rates."""
     users = [f"u{n}" for n in range(len(values))]
     answers = [{"value": value, "user_id": user} for value, user in zip(values, users, strict=True)]
     ratings = [{"value": n + 1, "user_id": user} for n, user in enumerate(users)]
-    responses = {"rating": ratings, question: answers}
+    responses = {"rating": ratings, question: answers} if rated else {question: answers}
     return [{"id": "r0", "fields": {"text": "t"}, "responses": responses}]
 
 
-def label_studio(*values: Any) -> list[dict[str, Any]]:
+def label_studio(*values: Any, rated: bool = True) -> list[dict[str, Any]]:
     """A task that each user answers by one of the lists of choices, and rates."""
     annotations = [
         {"completed_by": n, "result": [
             {"from_name": "rating", "to_name": "t", "type": "rating", "value": {"rating": n + 1}},
             {"from_name": "label", "to_name": "t", "type": "choices", "value": {"choices": value}},
-        ]} for n, value in enumerate(values)
+        ][not rated:]} for n, value in enumerate(values)
     ]  # fmt: skip
     return [{"id": "r0", "data": {"text": "t"}, "annotations": annotations}]
 
@@ -411,7 +399,7 @@ EXPORTS: dict[str, Callable[..., list[dict[str, Any]]]] = {
 
 
 def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options: Any) -> StudyDraft:
-    path = write_file(tmp_path / "export.json", json.dumps(records))
+    path = written_file(tmp_path, records)
     draft = read(path, tool, FieldNames(), **options)
     assert draft is not None
     import_study(draft=draft, path=path, slug="s", title="S", owner=None)
@@ -425,11 +413,8 @@ def test_a_question_without_any_category_is_left_out_and_counted(tmp_path, tool)
     [group] = draft.report.parts.values()
     assert (group.reason.code, group.n, group.places) == ("no_category", 2, ["label"])
     # what annotators answered is kept as it is
-    raws = [json.loads(submission.raw) for submission in draft.submissions]
-    assert [each["value"] for raw in raws for each in raw if each["question"] == "label"] == [
-        [],
-        [],
-    ]
+    answers = [answer for submission in draft.submissions for answer in json.loads(submission.raw)]
+    assert [one["value"] for one in answers if one["question"] == "label"] == [[], []]
     assert sorted(Judgment.objects.values_list("value", flat=True)) == [1, 2]
 
 
@@ -440,32 +425,14 @@ def test_an_answer_without_a_category_is_an_answer(tmp_path, tool):
     [note] = draft.report.notes
     assert note.code == "answers_without_category"
     assert "'label'" in note
-    values = {
-        name: [
-            judgment.value
-            for submission in draft.submissions
-            for judgment in submission.judgments
-            if judgment.question == f"label:{name}"
-        ]
-        for name in "ab"
-    }
-    assert values == {"a": [1, 0, 0], "b": [0, 0, 1]}
+    judgments = [judgment for submission in draft.submissions for judgment in submission.judgments]
+    for name, values in (("a", [1, 0, 0]), ("b", [0, 0, 1])):
+        assert [one.value for one in judgments if one.question == f"label:{name}"] == values
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_a_file_of_empty_answers_only_is_refused(tmp_path, tool):
-    def without_rating(value: Any) -> Any:
-        if isinstance(value, list):
-            return [
-                without_rating(each)
-                for each in value
-                if not (isinstance(each, dict) and each.get("from_name") == "rating")
-            ]
-        if isinstance(value, dict):
-            return {k: without_rating(each) for k, each in value.items() if k != "rating"}
-        return value
-
-    path = write_file(tmp_path / "export.json", json.dumps(without_rating(EXPORTS[tool]([], []))))
+    path = written_file(tmp_path, EXPORTS[tool]([], [], rated=False))
     with refused(AnnotationError, "no_answers"):
         read_tool_export(path, tool, fields=FieldNames(), settings=QuestionSettings())
 
@@ -489,10 +456,8 @@ def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path):
 
 def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path):
     form = [{"category": [{"label": "pos"}], "none": {}, "rating": 2}]
-    path = write_file(
-        tmp_path / "export.jsonl", json.dumps(BATCH | {"Answer.taskAnswers": json.dumps(form)})
-    )
-    draft = read(path, "mturk", FieldNames())
+    row = BATCH | {"Answer.taskAnswers": json.dumps(form)}
+    draft = read(written_file(tmp_path, row, "export.jsonl"), "mturk", FieldNames())
     assert draft is not None
     assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}
     places = {code: group.places for code, group in draft.report.parts.items()}

@@ -120,22 +120,15 @@ def task(n: int, *results: dict[str, Any], who: Any = 1) -> dict[str, Any]:
 FIT = {"from_name": "fit", "to_name": "text", "type": "rating", "value": {"rating": 3}}
 
 
-class TestRegions:
-    def test_choices_per_region_are_left_out_and_counted(self, tmp_path):
-        path = written_file(tmp_path, [task(1, region(0, "minor"), region(1, "major"), FIT)])
-        draft = read_draft(path, "label-studio")
+def test_regions_and_relations_are_left_out_and_counted(tmp_path):
+    regions = region(0, "minor"), region(1, "major")
+    relation = {"type": "relation", "from_id": "r0", "to_id": "r1", "direction": "right"}
+    for parts, expected in ((regions, {"region": 2}), ([relation], {"relations": 1})):
+        draft = read_draft(written_file(tmp_path, [task(1, *parts, FIT)]), "label-studio")
         assert [question.name for question in draft.questions] == ["fit"]
-        assert counts(draft.report) == {"region": 2}
-
-    def test_a_file_of_nothing_else_says_so(self, tmp_path):
-        path = written_file(tmp_path, [task(1, region(0, "minor"), region(1, "major"))])
-        with refused(ImportRefused, "no_answers"):
-            read_draft(path, "label-studio")
-
-    def test_relations_are_counted(self, tmp_path):
-        relation = {"type": "relation", "from_id": "r0", "to_id": "r1", "direction": "right"}
-        path = written_file(tmp_path, [task(1, FIT, relation)])
-        assert counts(read_draft(path, "label-studio").report) == {"relations": 1}
+        assert counts(draft.report) == expected
+    with refused(ImportRefused, "no_answers"):
+        read_draft(written_file(tmp_path, [task(1, *regions)]), "label-studio")
 
 
 def test_faults_name_the_record_and_the_path_once(tmp_path):
@@ -217,25 +210,16 @@ class TestArgilla:
             read_draft(written_file(tmp_path, {"items": [], "total": 0}), "argilla")
 
 
-class TestDoccano:
-    def test_records_of_2018_name_their_annotator(self):
-        draft = read_draft(DOCCANO / "pr46_username.jsonl", "doccano")
-        assert answers_to(draft, "label") == {
-            ("20", "admin"): "label1", ("20", "bob"): "label2",
-        }  # fmt: skip
-
-    def test_numbers_of_labels_are_categories_with_a_note(self):
-        draft = read_draft(DOCCANO / "v0_label_ids.jsonl", "doccano")
-        assert answers_to(draft, "label") == {("2", "1"): "8", ("2", "2"): "8"}
-        assert counts(draft.report) == {"spans": 1, "no_answer": 1}
-        assert note_codes(draft.report) == {"label_numbers"}
-
-    def test_the_annotator_is_the_name_of_the_file(self):
-        draft = read_draft(DOCCANO / "ann.jsonl", "doccano")
-        assert answers_to(draft, "label") == {
-            ("1", "ann"): ["entities"], ("3", "ann"): ["a", "b"],
-        }  # fmt: skip
-        assert counts(draft.report) == {"unlabeled": 1, "no_answer": 1}
+def test_examples_of_doccano_name_annotators_or_their_file_does():
+    draft = read_draft(DOCCANO / "pr46_username.jsonl", "doccano")  # of 2018
+    assert answers_to(draft, "label") == {("20", "admin"): "label1", ("20", "bob"): "label2"}
+    draft = read_draft(DOCCANO / "v0_label_ids.jsonl", "doccano")
+    assert answers_to(draft, "label") == {("2", "1"): "8", ("2", "2"): "8"}
+    assert counts(draft.report) == {"spans": 1, "no_answer": 1}
+    assert note_codes(draft.report) == {"label_numbers"}
+    draft = read_draft(DOCCANO / "ann.jsonl", "doccano")
+    assert answers_to(draft, "label") == {("1", "ann"): ["entities"], ("3", "ann"): ["a", "b"]}
+    assert counts(draft.report) == {"unlabeled": 1, "no_answer": 1}
 
 
 class TestMechanicalTurk:
@@ -265,41 +249,41 @@ class TestMechanicalTurk:
         assert n_answers(draft) == 72
 
 
+PLAIN = FieldNames(item=("item",), annotator="who", values=("label",))
+
+
 @pytest.mark.parametrize(
     ("repeats", "value"), [("first", "no"), ("last", "yes"), ("majority", "yes")]
 )
 def test_repeated_rows_of_a_table_follow_the_policy(tmp_path, repeats, value):
     rows = "item,who,label\n0,A,no\n0,A,yes\n0,A,yes\n0,B,yes\n"
     path = written_file(tmp_path, rows, "repeat.csv")
-    fields = FieldNames(item=("item",), annotator="who", values=("label",))
-    draft = read_draft(path, "csv", fields, policies=Policies(repeats=repeats))
+    draft = read_draft(path, "csv", PLAIN, policies=Policies(repeats=repeats))
     assert answers_to(draft, "label") == {("0", "A"): value, ("0", "B"): "yes"}
     assert counts(draft.report) == {f"repeats_{repeats}": 2, "no_answer": 2}
     with pytest.raises(FileFaults):
-        read_draft(path, "csv", fields)
+        read_draft(path, "csv", PLAIN)
 
 
 def test_the_mean_of_repeated_numbers_is_one_answer(tmp_path):
-    path = written_file(tmp_path, "item,who,v\n0,A,1\n0,A,4\n0,B,2\n", "repeat.csv")
-    fields = FieldNames(item=("item",), annotator="who", values=("v",))
-    draft = read_draft(path, "csv", fields, policies=Policies(repeats="mean"))
-    assert answers_to(draft, "v") == {("0", "A"): 2.5, ("0", "B"): 2}
+    path = written_file(tmp_path, "item,who,label\n0,A,1\n0,A,4\n0,B,2\n", "repeat.csv")
+    draft = read_draft(path, "csv", PLAIN, policies=Policies(repeats="mean"))
+    assert answers_to(draft, "label") == {("0", "A"): 2.5, ("0", "B"): 2}
 
 
 def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path):
-    path = written_file(tmp_path, "item,who,v\n0,A,yes\n0,B,NULL\n1,A,no\n1,B,\n", "null.csv")
-    fields = FieldNames(item=("item",), annotator="who", values=("v",))
-    draft = read_draft(path, "csv", fields)
-    assert answers_to(draft, "v") == {("0", "A"): "yes", ("1", "A"): "no"}
+    rows = "item,who,label\n0,A,yes\n0,B,NULL\n1,A,no\n1,B,\n"
+    path = written_file(tmp_path, rows, "null.csv")
+    draft = read_draft(path, "csv", PLAIN)
+    assert answers_to(draft, "label") == {("0", "A"): "yes", ("1", "A"): "no"}
     assert draft.report.missing == {"NULL": 1, "": 1}
     assert counts(draft.report) == {"no_answer": 2}
-    kept = read_draft(path, "csv", fields, policies=Policies(missing="empty"))
-    assert answers_to(kept, "v")["0", "B"] == "NULL"
+    kept = read_draft(path, "csv", PLAIN, policies=Policies(missing="empty"))
+    assert answers_to(kept, "label")["0", "B"] == "NULL"
 
 
 def test_items_that_look_alike_are_noted():
-    fields = FieldNames(item=("item",), annotator="who", values=("label",))
     policies = Policies(repeats="first")
-    draft = read_draft(FIELD / "28-ids" / "ids.csv", "csv", fields, policies=policies)
+    draft = read_draft(FIELD / "28-ids" / "ids.csv", "csv", PLAIN, policies=policies)
     assert "look_alike_items" in note_codes(draft.report)
     assert {"007", "7"} < {item.key for item in draft.items}

@@ -47,14 +47,8 @@ def table(path: Path, *rows: str, header: str = "item,who,label") -> Path:
 @pytest.mark.parametrize(
     ("name", "word"),
     [
-        ("NA", "N/A"),
-        ("na", "n/a"),
-        ("NaN", "NaN"),
-        ("nan", "nan"),
-        ("None", "None"),
-        ("null", "null"),
-        ("space", ""),
-        ("nbsp", ""),
+        *(("NA", "N/A"), ("na", "n/a"), ("NaN", "NaN"), ("nan", "nan"), ("None", "None")),
+        *(("null", "null"), ("space", ""), ("nbsp", "")),
     ],
 )
 def test_missing_words_are_counted_and_named(tmp_path, name, word):
@@ -141,6 +135,8 @@ RATED = ("0,A,x,1", "0,B,x,2", "0,A,y,3", "0,B,y,", "1,A,x,2", "1,B,x,3", "1,A,y
 OUTPUTS = ("0,x,1,.1", "0,y,2,.2", "1,x,,.2", "1,y,3,.4", "2,x,2,.3", "2,y,4,.6")
 UNDER = ("--item=item", "--item=system", "--annotator=who", "--value=label")
 OF_SYSTEMS = (*LABELS, "--system=system")
+DRIFT = ("--before=human", "--after=m", "--tolerance=9")
+OF_OUTPUTS = ("--item=item", "--system=system", "--human=human")
 
 
 @pytest.mark.parametrize(
@@ -151,24 +147,9 @@ OF_SYSTEMS = (*LABELS, "--system=system")
         ("compare_systems", OF_SYSTEMS, RATED, "item,who,system,label"),
         ("variance_components", OF_SYSTEMS, RATED, "item,who,system,label"),
         ("alt_test", (*UNDER, "--judge=A"), RATED, "item,who,system,label"),
-        (
-            "correlate",
-            ("--item=item", "--system=system", "--human=human", "--metric=m"),
-            OUTPUTS,
-            "item,system,human,m",
-        ),
-        (
-            "prediction_powered",
-            ("--item=item", "--system=system", "--human=human", "--judge=m"),
-            OUTPUTS,
-            "item,system,human,m",
-        ),
-        (
-            "judge_drift",
-            ("--before=human", "--after=m", "--tolerance=9"),
-            OUTPUTS,
-            "item,system,human,m",
-        ),
+        ("correlate", (*OF_OUTPUTS, "--metric=m"), OUTPUTS, "item,system,human,m"),
+        ("prediction_powered", (*OF_OUTPUTS, "--judge=m"), OUTPUTS, "item,system,human,m"),
+        ("judge_drift", DRIFT, OUTPUTS, "item,system,human,m"),
     ],
 )
 def test_every_command_skips_an_empty_cell_and_counts_it(tmp_path, command, options, rows, header):
@@ -230,8 +211,7 @@ def test_categories_have_no_mean(tmp_path):
 def test_repeated_outputs_of_a_system_are_averaged_or_chosen(tmp_path):
     rows = ("0,x,1,.1", "0,x,3,.3", "0,y,2,.5", "1,x,2,.2", "1,y,4,.1", "2,x,1,.4", "2,y,1,.3")
     path = table(tmp_path / "outputs.csv", *rows, header="item,system,human,m")
-    options = ("--item=item", "--system=system", "--human=human", "--metric=m")
-    options += ("--level=pooled", "--coefficient=pearson")
+    options = (*OF_OUTPUTS, "--metric=m", "--level=pooled", "--coefficient=pearson")
     with refused(TableRefused, "differs", line=3, field="m"):
         command_output("correlate", path, *options)
     for repeats, merged in (("first", "1,.1"), ("last", "3,.3"), ("mean", "2,.2")):

@@ -67,6 +67,12 @@ def page_of(client: Client, upload: Upload) -> Any:
     return answer
 
 
+def say(client: Client, upload: Upload, uses: dict[str, str], **said: str) -> Any:
+    """Send the page's form, and what the page shows then."""
+    client.post(to("upload-map", upload), said_of(upload, uses, **said))
+    return page_of(client, upload)
+
+
 def as_rows(study: Study) -> list[Any]:
     columns = ["item", "condition", "candidate", "system", "question", "value"]
     return sorted(map(repr, judgment_frame(study)[columns].to_numpy().tolist()))
@@ -76,8 +82,7 @@ def as_rows(study: Study) -> list[Any]:
 def test_an_upload_makes_the_study_that_the_command_makes(rosa, name):
     upload = send(rosa, (FOLDER / name).read_bytes(), name)
     assert upload.mapping["tool"] == EVERY_FORMAT[name]["from"]
-    rosa.post(to("upload-map", upload), said_of(upload, USES[name]))
-    upload.refresh_from_db()
+    say(rosa, upload, USES[name])
     names = [question["name"] for question in upload.summary["questions"]]
     words = {f"level-{names.index(each)}": "words" for each in WRITTEN.get(name, ())}
     form = said_of(upload, USES[name], **words)
@@ -120,8 +125,7 @@ def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa):
         "system": "system",
         "output": "response",
     }
-    rosa.post(to("upload-map", upload), said_of(upload, uses | {"doc": "item"}))
-    page = page_of(rosa, upload)
+    page = say(rosa, upload, uses | {"doc": "item"})
     assert counts_of(upload) == (4, 2, 1, 2)
     assert upload.summary["systems"] == ["alpha", "beta"]
     [question] = page.context["questions"]
@@ -188,11 +192,9 @@ def test_answers_that_do_not_fit_are_said_to_be_words(rosa):
         upload.refresh_from_db()
     [fault] = page_of(rosa, upload).context["faults"]
     assert "'fine'" in fault.problem
-    rosa.post(
-        to("upload-map", upload),
-        said_of(upload, uses, **{"level-0": "nominal", "wording-0": "How formal?"}),
-    )
-    [question] = page_of(rosa, upload).context["questions"]
+    [question] = say(
+        rosa, upload, uses, **{"level-0": "nominal", "wording-0": "How formal?"}
+    ).context["questions"]
     assert question.scale == "2, 4, fine"
 
 
@@ -208,8 +210,7 @@ def test_a_zip_of_annotators_files_is_doccanos(rosa):
 
 def test_the_next_file_of_these_fields_is_read_as_the_last(rosa):
     upload = send(rosa, TABLE, "labels.csv")
-    rosa.post(to("upload-map", upload), said_of(upload, (upload.mapping["uses"] | {"doc": "item"})))
-    upload.refresh_from_db()
+    say(rosa, upload, (upload.mapping["uses"] | {"doc": "item"}))
     # What does not make a study yet is not kept.
     rosa.post(to("upload-map", upload), said_of(upload, {"doc": "item"}))
     Upload.objects.all().delete()
@@ -257,8 +258,7 @@ REPEATED = "item,who,v\n1,ann,1\n1,ann,3\n1,bob,2\n2,bob,NA\n"
 def test_repeated_and_missing_answers_follow_what_was_chosen(rosa):
     upload = send(rosa, REPEATED, "labels.csv")
     uses = {"item": "item", "who": "annotator", "v": "value"}
-    rosa.post(to("upload-map", upload), said_of(upload, uses))
-    page_of(rosa, upload)
+    say(rosa, upload, uses)
     assert [fault["code"] for fault in upload.faults] == ["repeated_answer"]
     chosen = said_of(upload, uses, repeats="mean", missing="words")
     rosa.post(to("upload-map", upload), chosen)
@@ -279,8 +279,7 @@ def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa):
     assert [note["code"] for note in upload.reading["notes"]] == ["look_alike_categories"]
     assert "--" not in "".join(page.context["sentences"])
     uses = upload.mapping["uses"]
-    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"merge-categories": "on"}))
-    page = page_of(rosa, upload)
+    page = say(rosa, upload, uses, **{"merge-categories": "on"})
     assert page.context["settings"].categories == "merged"
     assert upload.summary["questions"][0]["categories"] == ["yes"]
     assert upload.reading["policies"]["categories"] == "merged"
@@ -289,14 +288,11 @@ def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa):
 def test_a_question_may_be_left_out_and_taken_back(rosa):
     upload = send(rosa, "item,who,v,w\n1,ann,1,5\n1,bob,2,6\n", "labels.csv")
     uses = {"item": "item", "who": "annotator", "v": "value", "w": "value"}
-    rosa.post(to("upload-map", upload), said_of(upload, uses))
-    page_of(rosa, upload)
-    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-0": "left_out"}))
-    page_of(rosa, upload)
+    say(rosa, upload, uses)
+    say(rosa, upload, uses, **{"level-0": "left_out"})
     assert [(q["name"], q["is_read"]) for q in upload.summary["questions"]] == [
         ("w", True), ("v", False),
     ]  # fmt: skip
     assert upload.reading["parts"][0]["code"] == "question_left_out"
-    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-1": ""}))
-    page_of(rosa, upload)
+    say(rosa, upload, uses, **{"level-1": ""})
     assert {q["name"] for q in upload.summary["questions"] if q["is_read"]} == {"v", "w"}
