@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import AnnotationError, require
-from annotation.readers.columns import unusable
+from annotation.readers.columns import refusing_values
 from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading, Repeats
 from annotation.readers.shapes import Columns
@@ -76,7 +76,7 @@ def agree_on_file(
     reading: Reading | None = None,
 ) -> FileAgreement:
     table = read_labels(path, columns, kind=KINDS[level], reading=reading)
-    try:
+    with refusing_values(path):
         coefficients = coefficients_at_level(
             table.items,
             table.annotators,
@@ -86,8 +86,6 @@ def agree_on_file(
             ci=ci,
             rng=seed,
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     return FileAgreement(
         level=level,
         n_items=len(set(table.items)),
@@ -199,10 +197,8 @@ def aggregate_file(
     is_counted = reading.report.policies["repeats"] == "count"
     counted = {"repeats": "count" if is_counted else "refuse"}
     options = {} if method in OF_COMPARISONS else counted
-    try:
+    with refusing_values(path):
         aggregation = aggregate(
             table.items, table.annotators, table.values, method=method, **options
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     return FileAggregation(aggregation, len(set(table.annotators)), len(table.items))

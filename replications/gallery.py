@@ -87,7 +87,6 @@ class Reproduced:
 
     @property
     def is_equal(self) -> bool | None:
-        """Whether both are equal as printed; None if nothing was published."""
         if np.isnan(self.published):
             return None
         return round(self.value, self.decimals) == round(self.published, self.decimals)
@@ -161,7 +160,6 @@ def _topical_chat(paths: Sequence[Path]) -> Iterator[Reproduced]:
 
 
 def _dstc9(paths: Sequence[Path]) -> Iterator[Reproduced]:
-    """FLOW on DSTC9's dialogues: by chatbot, and over all dialogues."""
     cells = _cells(read_dstc9(paths[0], paths[1]), "overall", "flow_score")
     levels: tuple[Level, ...] = ("system", "pooled")
     for level in levels:

@@ -43,7 +43,6 @@ QUESTION_OF = {
 
 
 def read_batch(folder: Path) -> StudyDraft:
-    """An item is a speaker's utterance in one data set and style."""
     return read_mturk_batch(
         data_file(folder, BATCH),
         context="Speaker",
@@ -53,7 +52,6 @@ def read_batch(folder: Path) -> StudyDraft:
 
 
 def data_file(folder: Path, name: str) -> Path:
-    """Raises DatasetIncomplete if the file is missing."""
     path = folder / name
     if not path.is_file():
         raise DatasetIncomplete(
@@ -250,7 +248,6 @@ def table_2(folder: Path) -> Cells:
 
 
 def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
-    """NaN if one of a group's values is."""
     is_complete = groups.count().eq(groups.size(), axis=0)
     means: pd.DataFrame = groups.mean().where(is_complete)
     return means

@@ -69,7 +69,6 @@ class Published:
 
 
 def require_short(metric: str, row: Row, field: str) -> None:
-    """Refuse a metric's name that would be cut."""
     if len(metric) > LONGEST_METRIC:
         problem = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
         raise row.refuse(problem, field, code="too_long")

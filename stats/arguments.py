@@ -23,7 +23,6 @@ Signs: TypeAlias = NDArray[np.int8]
 
 
 def require(condition: object, message: str, *, code: str) -> None:
-    """Raise InvalidValue unless the condition holds."""
     if not condition:
         raise InvalidValue(message, code=code)
 
@@ -84,7 +83,6 @@ def coded_in_order(values: Column, name: str) -> tuple[Integers, list[Hashable]]
 
 
 def _ascending(distinct: list[Hashable]) -> Sequence[int] | Integers:
-    """The positions of the values by ascending value; fast where all are numbers."""
     array = np.asarray(distinct) if all(isinstance(v, int | float) for v in distinct) else None
     if array is not None and array.dtype.kind in "iuf":
         return np.argsort(array, kind="stable")

@@ -20,7 +20,7 @@ from stats.ceilings import Reliability
 from stats.ceilings.more_ratings import MoreRatings, present_ratings, stretches
 from stats.correlation import Level, RowCoefficient, bootstrap
 from stats.correlation.cells import Cells, complete_cells, renumbered
-from stats.correlation.coefficients import group_values
+from stats.correlation.coefficients import correlate_groups
 from stats.correlation.estimates import pooled_replicate
 from stats.correlation.levels import require_level
 from stats.libraries import pd, scipy
@@ -204,7 +204,7 @@ def _replicate(
     item, n_items = renumbered(cells.item)
     x, y = cells.human, cells.metric
     if level == "item":
-        values = group_values(x, y, item, n_items, coefficient).value
+        values = correlate_groups(x, y, item, n_items, coefficient).value
         return bootstrap.mean_of_defined(values), n_items, n_items
     if level == "system":
         system, n_systems = renumbered(cells.system)
@@ -239,7 +239,6 @@ def _values(
     n_studies: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Both coefficients in studies of `size` items; those that have both."""
     (of_a, n_items, width), (of_b, _, _) = replicas
     step = max(1, bootstrap.CHUNK // max(1, width, size))
     counts = [min(step, n_studies - start) for start in range(0, n_studies, step)]

@@ -286,7 +286,6 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, 
 
 
 def _newcombe(a: int, b: int, c: int, d: int, confidence: float) -> tuple[float, float]:
-    """Newcombe's method 10 for the difference of paired shares (a + b) / n and (a + c) / n."""
     n = a + b + c + d
     (l1, u1), (l2, u2) = (wilson(x, n, confidence=confidence) for x in (a + b, a + c))
     p1, p2 = (a + b) / n, (a + c) / n

@@ -51,7 +51,19 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
         Section(_("Who judged, and when"), [_people(facts)]),
         Section(_("Pay"), _pay(facts, with_money=with_money)),
         Section(_("Agreement"), _agreement(facts)),
-        Section(_("How these numbers were computed"), _methods()),
+        Section(
+            _("How these numbers were computed"),
+            [
+                _(
+                    "Rejected submissions count nowhere; those flagged by hand, and those with a "
+                    "flag that the review desk measured, count. A system's mean is the mean of all "
+                    "judgments of its candidates in the first round. Krippendorff's alpha is of "
+                    "the question's level of measurement, a candidate is a unit, and its interval "
+                    "is a jackknife over items. judgments.csv holds all that these are computed "
+                    "from."
+                )
+            ],
+        ),
     ]
 
 
@@ -315,15 +327,3 @@ def _agreement(facts: StudyFacts) -> list[str | Table]:
         Column(_("Judgments")),
     ]
     return [Table("agreement", _("Agreement of annotators"), columns, rows)]
-
-
-def _methods() -> list[str | Table]:
-    return [
-        _(
-            "Rejected submissions count nowhere; those flagged by hand, and those with a flag that "
-            "the review desk measured, count. A system's mean is the mean of all judgments of its "
-            "candidates in the first round. Krippendorff's alpha is of the "
-            "question's level of measurement, a candidate is a unit, and its interval is a "
-            "jackknife over items. judgments.csv holds all that these are computed from."
-        )
-    ]

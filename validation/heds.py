@@ -216,9 +216,8 @@ def _characteristics(facts: StudyFacts) -> str:
 
 
 def _collected(facts: StudyFacts) -> str:
-    if facts.batches:
-        return _("On web pages made from the protocol, shown by the marketplace (Assay).")
-    return _(UNKNOWN)
+    online = _("On web pages made from the protocol, shown by the marketplace (Assay).")
+    return online if facts.batches else _(UNKNOWN)
 
 
 def _quality(facts: StudyFacts) -> str:
@@ -305,7 +304,16 @@ def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -
         ("4.3.7", _("Verbatim question"), question.wording),
         ("4.3.8", _("Form of response elicitation"), _(form)),
         ("4.3.9", _("How responses were aggregated"), _aggregated(facts, question)),
-        ("4.3.10", _("Methods for effect size and significance"), _tested(is_tested)),
+        (
+            "4.3.10",
+            _("Methods for effect size and significance"),
+            _(
+                "Tests of every two systems for new items and new annotators, adjusted by Holm's "
+                "method; the report has them."
+            )
+            if is_tested
+            else _("None"),
+        ),
         ("4.3.11", _("Agreement between and within evaluators"), _agreement(facts, question)),
     ]
 
@@ -333,17 +341,10 @@ def _scale(question: ProtocolQuestion) -> tuple[str, str]:
 
 
 def _aggregated(facts: StudyFacts, question: ProtocolQuestion) -> str:
-    if not any(row.question == question.name for row in facts.system_means):
-        return _("No scores of systems are reported.")
-    return _("The mean of all judgments of a system's candidates that were not rejected.")
-
-
-def _tested(is_tested: bool) -> str:
-    if not is_tested:
-        return _("None")
-    return _(
-        "Tests of every two systems for new items and new annotators, adjusted by Holm's method; "
-        "the report has them."
+    return (
+        _("The mean of all judgments of a system's candidates that were not rejected.")
+        if any(row.question == question.name for row in facts.system_means)
+        else _("No scores of systems are reported.")
     )
 
 
@@ -389,7 +390,6 @@ DATASHEETS: Mapping[str, Promise] = {
 
 
 def datasheet_file(study: Study, name: str, *, with_money: bool) -> bytes:
-    """`name` is a key of `DATASHEETS`; `with_money` is for roles that may see amounts."""
     kind, _dot, form = name.partition(".")
     return FORMATS[form](_document(study, kind, with_money))[f"report.{form}"]
 

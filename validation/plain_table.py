@@ -75,8 +75,6 @@ class Columns:
 
 @dataclass(frozen=True)
 class Settings:
-    """See `stats.correlation`."""
-
     levels: tuple[str, ...] = tuple(LEVELS)
     coefficients: tuple[Coefficient, ...] = COEFFICIENTS
     resample: Resample = "items"
@@ -199,7 +197,6 @@ def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -
 
 
 def _paired(items: Words, by: Sequence[Words]) -> Words:
-    """Items of different groups are different items."""
     if not by:
         return items
     codes = items.codes * len(by[0].words) + by[0].codes

@@ -169,7 +169,6 @@ class Results(ABC):
 
     @cached_property
     def conditions(self) -> list[str]:
-        """Empty if there are fewer than two."""
         return distinct(one.by for one in self.measures if one.scope == CONDITION)
 
     @cached_property
@@ -247,7 +246,6 @@ def measure_of(row: CorrelationRecord | CeilingRecord | ComparisonRecord) -> Mea
 
 
 def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """The metric's name, with a number if the metric has several signatures."""
     sets = distinct(sources)
     names = [metric for metric, _ in sets]
     return {
@@ -259,7 +257,6 @@ def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def correlations_of(results: Results) -> list[CorrelationRecord]:
-    """Without means of conditions; grouped by metric."""
     rows = results.rows(CorrelationRecord, scope=(ALL, CONDITION))
     order = {source: number for number, source in enumerate(results.labels)}
     return sorted(rows, key=lambda row: order[row.metric, row.signature])

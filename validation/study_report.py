@@ -58,7 +58,6 @@ class ReportRequest:
 
 
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
-    """Starts with a notice if the answers are simulated."""
     document = LAYOUTS[layout](request)
     notice = simulation_notice(request.study)
     return replace(document, answer=f"{notice} {document.answer}".strip())

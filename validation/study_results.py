@@ -47,7 +47,6 @@ R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
 
 
 def human_results_fingerprint(study: Study) -> str:
-    """Depends on the number of changes of the judgments."""
     return sha256(
         repr(("results", HUMAN_RESULTS_FORM, study.pk, study.judgments_version)).encode()
     ).hexdigest()
@@ -89,7 +88,6 @@ def _group_by_part(kind: type[R], rows: Iterable[dict[str, Any]]) -> dict[Part, 
 
 
 def compute_human_results(study: Study, progress: Progress = silently) -> Result:
-    """Compute every question judged in the first round and store the study's next version."""
     # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
     study = Study.objects.get(pk=study.pk)
     round = next(iter(rounds_of(study)), 1)
@@ -145,7 +143,6 @@ def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart
 def _store_human_results(
     study: Study, round: int, n_flagged: int, results: Sequence[QuestionResult]
 ) -> Result:
-    """Replaces earlier versions."""
     lock_subject(study)
     record = {
         "round": round,
@@ -181,7 +178,6 @@ OF_PROTOCOL = "validation-protocol-"
 
 
 def _fingerprint(study: Study) -> str:
-    """Of the study as it was loaded."""
     versions = (study.judgments_version, study.scores_version)
     return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
 
@@ -227,7 +223,6 @@ def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
 
 
 def _validate(study: Study, settings: Settings | None = None) -> tuple[Result | None, str]:
-    """The version, or why there is none."""
     try:
         return make_validation(study=study, settings=settings).version, ""
     except NothingToValidate as nothing:

@@ -40,14 +40,26 @@ def study_material(study: Study, settings: Settings) -> Material:
     rows = ScoringRun.objects.of(study).values_list(*RUN)
     runs = pd.DataFrame.from_records(list(rows), columns=RUN)
     scores = score_frame(study).merge(runs, on=["metric", "signature"])
-    _require_known(settings.primary, runs)
+    # An unknown name would silently leave no metrics to test.
+    metrics = sorted(set(runs["metric"]))
+    if unknown := [name for name in settings.primary if name not in metrics]:
+        raise PrimaryUnknown(unknown, metrics)
     ordinal = study.questions.filter(level=Question.Level.ORDINAL).values_list("name", flat=True)
     design = _design(study, settings)
-    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)), ordinal, design)
+    sources = tuple(
+        LabelSourceRecord(
+            question=label_set.question.name,
+            version=label_set.version,
+            signature=label_set.signature,
+            n_labels=label_set.n_labels,
+            n_adjudicated=label_set.n_adjudicated,
+        )
+        for label_set in sets
+    )
+    return Material(judged, scores, _labels(sets), sources, ordinal, design)
 
 
 def _design(study: Study, settings: Settings) -> Design | None:
-    """None if no item was sampled."""
     batches = sample_design(study, settings.round)
     if batches.empty:
         return None
@@ -62,7 +74,6 @@ def _design(study: Study, settings: Settings) -> Design | None:
 
 
 def _clusters(study: Study, settings: Settings) -> dict[str, str]:
-    """By item key: the item's context, or the beginning of its key."""
     rows = study.items.values_list("key", "context")
     if settings.cluster == "context":
         return {key: context or key for key, context in rows}
@@ -97,15 +108,7 @@ def _require_both(study: Study, settings: Settings) -> None:
         )
 
 
-def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
-    """An unknown name would silently leave no metrics to test."""
-    known = sorted(set(runs["metric"]))
-    if unknown := [name for name in primary if name not in known]:
-        raise PrimaryUnknown(unknown, known)
-
-
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
-    """Raises LabelSetUnknown."""
     if settings.labels and settings.protocol is not None:
         raise LabelsUnfit(
             "Labels are of all versions of the protocol; name labels or a version.",
@@ -139,16 +142,6 @@ def _labels(sets: list[LabelSet]) -> pd.DataFrame | None:
     return pd.DataFrame.from_records(list(rows), columns=columns)
 
 
-def _source(label_set: LabelSet) -> LabelSourceRecord:
-    return LabelSourceRecord(
-        question=label_set.question.name,
-        version=label_set.version,
-        signature=label_set.signature,
-        n_labels=label_set.n_labels,
-        n_adjudicated=label_set.n_adjudicated,
-    )
-
-
 class ClustersUnfit(MetricsError):
     """No clusters can be derived for the study's items."""
 
@@ -158,8 +151,6 @@ class LabelsUnfit(MetricsError):
 
 
 class PrimaryUnknown(MetricsError):
-    """The study has no scores of a metric named as primary."""
-
     def __init__(self, unknown: Sequence[str], known: Sequence[str]) -> None:
         self.unknown, self.known = list(unknown), list(known)
         super().__init__(

@@ -53,12 +53,10 @@ Scatters = dict[tuple[str, str, str], ScatterRows]
 
 
 def list_validations(study: Study) -> ResultQuerySet:
-    """Newest first, of the current form only."""
     return Result.objects.of(study, VALIDATION_KIND).filter(form=FORM)
 
 
 def find_validation(study: Study, number: int) -> Result:
-    """Raises ValidationUnknown."""
     versions = list_validations(study)
     version = versions.filter(number=number).first()
     if version is None:
@@ -189,7 +187,6 @@ def _last(study: Study, settings: Settings) -> Result | None:
 
 
 def _judgments_basis(study: Study) -> dict[str, Any]:
-    """What later versions compare their judgments with."""
     judgments = Judgment.objects.of(study)
     rejected = Submission.objects.of(study).filter(status=Submission.Status.REJECTED)
     return {
@@ -202,7 +199,6 @@ def _judgments_basis(study: Study) -> dict[str, Any]:
 def _judgment_changes(
     study: Study, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """How many judgments were added, removed, rejected or accepted again."""
     judgments = Judgment.objects.of(study)
     fresh = judgments.filter(pk__gt=before["last_judgment"])
     n_added = fresh.filter(pk__lte=now["last_judgment"]).count()
@@ -276,15 +272,13 @@ def diff_since(version: Result) -> dict[str, Any] | None:
     if since is None:
         return None
     before = find_validation(studied_by(version), since["number"])
-    results = (StoredResults(one, with_variants=True) for one in (before, version))
-    return {"since": before.number, "judgments": since["judgments"]} | diff_results(*results)
-
-
-def diff_results(before: Results, now: Results) -> dict[str, Changes]:
+    was, now = (StoredResults(one, with_variants=True) for one in (before, version))
     return {
-        "settings": _settings(before, now),
-        "score_sets": _score_sets(before, now),
-        "correlations": _correlations(before, now),
+        "since": before.number,
+        "judgments": since["judgments"],
+        "settings": _settings(was, now),
+        "score_sets": _score_sets(was, now),
+        "correlations": _correlations(was, now),
     }
 
 

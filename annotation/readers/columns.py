@@ -62,8 +62,12 @@ def refusing_tables() -> Iterator[None]:
         raise as_table_refused(refused) from None
 
 
-def unusable(path: Path, error: ValueError) -> TableRefused:
-    return TableRefused(path, f"{error}.", code=getattr(error, "code", ""))
+@contextmanager
+def refusing_values(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise TableRefused(path, f"{error}.", code=getattr(error, "code", "")) from None
 
 
 class Table:

@@ -1,5 +1,3 @@
-"""Expectation-maximisation that stops when the likelihood stands still, and says whether it did."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -40,7 +40,6 @@ def few_label_reasons(undefined: Flags, size: Integers) -> list[Reason | None]:
 def coded(
     method: str, columns: tuple[Column, Column, Column], repeats: Repeats, **parameters: float
 ) -> tuple[Ratings, str]:
-    """The ratings, and the signature of what is made of them."""
     require_confidence(parameters["confidence"])
     return code_ratings(*columns, repeats), sign(method, **parameters, repeats=repeats)
 

@@ -230,7 +230,6 @@ def _drawn(n: int, **columns: Column | None) -> dict[str, Integers]:
 
 
 def _has_maximum(comparisons: Comparisons, n: int) -> bool:
-    """Whether every candidate beats every other, if through others."""
     counted = comparisons.weight > 0
     ends = (comparisons.winner[counted], comparisons.loser[counted])
     graph = scipy.sparse.coo_array((np.ones(len(ends[0])), ends), shape=(n, n)).tocsr()
@@ -251,7 +250,7 @@ def _newton(
         gradient, information = _derivatives(comparisons, value, smoothing)
         if np.abs(gradient).max() <= enough:
             return value, objective, iteration, True
-        step = _solve(information, gradient)
+        step = np.linalg.lstsq(information, gradient, rcond=None)[0]
         for _ in range(HALVINGS):
             reached = _log_likelihood(comparisons, value + step, smoothing)
             if reached >= objective:
@@ -286,11 +285,6 @@ def _derivatives(
     own = -information.sum(axis=1) + 2 * smoothing * chance * (1 - chance)
     information[np.diag_indices(n)] = own
     return gradient, information
-
-
-def _solve(information: Floats, gradient: Floats) -> Floats:
-    """A Newton step with mean 0 where only differences of strengths are known."""
-    return np.asarray(np.linalg.lstsq(information, gradient, rcond=None)[0])
 
 
 def _variances(comparisons: Comparisons, value: Floats, smoothing: float) -> tuple[Floats, Floats]:

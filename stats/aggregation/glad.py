@@ -129,7 +129,6 @@ class _Model:
         return _State(ability, log_ease, logit, posterior, float(evidence.sum()))
 
     def loss(self, parameters: Floats) -> tuple[float, Floats]:
-        """The negative log posterior, up to a constant, and its gradient."""
         votes, state = self.votes, self.state(parameters)
         departure = state.ability - MEAN_ABILITY
         log_prior = -0.5 * float(departure @ departure + state.log_ease @ state.log_ease)

@@ -181,7 +181,6 @@ class _BayesModel:
         )
 
     def _expect(self, weights: _Weights) -> tuple[Floats, Floats, float]:
-        """The posterior of labels, the chance that each was known, and the log-likelihood."""
         votes = self.votes
         knowing = weights.knowing[votes.annotator]
         spammed = weights.spamming[votes.annotator] * weights.habit[votes.annotator, votes.value]

@@ -1,5 +1,3 @@
-"""The coded labels of a crowd, and what every method of aggregation returns."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence

@@ -277,8 +277,7 @@ def _pull(units: Units, cells: Cells, ranks: Floats) -> Floats:
 
 def _sum_above(values: Floats) -> Floats:
     """The sum of all later entries and half the entry itself, along the first axis."""
-    suffix = np.cumsum(values[::-1], axis=0)[::-1]
-    return np.asarray(suffix - values / 2)
+    return np.asarray(np.cumsum(values[::-1], axis=0)[::-1] - values / 2)
 
 
 def _own_disagreement(units: Units, cells: Cells, clusters: Cells, ranks: Floats) -> Floats:

@@ -141,8 +141,7 @@ def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> 
 
 
 def _too_many(design: Design) -> bool:
-    measured = design.level in ("interval", "ratio")
-    return measured and len(design.domain) > MAX_CATEGORIES
+    return design.level in ("interval", "ratio") and len(design.domain) > MAX_CATEGORIES
 
 
 def _cohen(

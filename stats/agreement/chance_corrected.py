@@ -333,7 +333,6 @@ class _Parts:
         return few or bool(np.ptp(agree) <= TINY)
 
     def share(self, confidence: float) -> Interval:
-        """Jeffreys' interval of the share of items, or of clusters where they are fewer."""
         n = min(float(self.paired.sum()), float(self.n_clusters))
         return share_posterior(self.observed * n, n, confidence=confidence)
 

@@ -161,7 +161,6 @@ def _kappa(linear: Floats, expected: Floats) -> Floats:
 
 
 def _linearised(design: Design, estimate: _Estimate, value: float, confidence: float) -> Interval:
-    """Gwet's large-sample error: each label moves its annotator's shares."""
     labels, n = design.labels, design.labels.n_items
     total, expected = estimate.total, estimate.expected
     n_labels = total.sum(axis=1, keepdims=True)

@@ -1,5 +1,3 @@
-"""A labelled design coded once, for all the coefficients computed from it."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence

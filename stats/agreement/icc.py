@@ -121,7 +121,6 @@ def _numbers(design: Design) -> Floats:
 
 
 def _item_sums(design: Design) -> Floats:
-    """Items, labels, squared labels, sum, sum of squares and squared sum over labels."""
     units, numbers = design.units, _numbers(design)
     total = sum_by(units.unit, numbers, units.n_units)
     squares = sum_by(units.unit, np.square(numbers), units.n_units)
@@ -209,7 +208,6 @@ def _two_way_value(components: _TwoWay, model: Model, n: Floats, k: int) -> Floa
 
 
 def _by_f(design: Design, sums: Sums, model: Model, value: float, confidence: float) -> Interval:
-    """The interval from the F distribution; no standard error goes with it."""
     if design.clustered:
         return NO_FORMULA
     totals = sums.linear.sum(axis=0)

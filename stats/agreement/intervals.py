@@ -142,9 +142,7 @@ def jackknife_z(
     """
     plain = jackknife_t(value, replicates, confidence, method, least=-np.inf)
     low, high = jackknife_limits(value, replicates, confidence, labels_per_item)
-    if np.isnan([plain.low, low]).any():
-        return plain
-    return replace(plain, low=low, high=high)
+    return plain if np.isnan([plain.low, low]).any() else replace(plain, low=low, high=high)
 
 
 def normal(value: float, se: float, confidence: float) -> Interval:

@@ -304,7 +304,6 @@ def _empty() -> pd.DataFrame:
 
 
 def _with_strangers(table: pd.DataFrame, n_annotators: int) -> pd.DataFrame:
-    """The table with a row for every pair, also those that share no item."""
     everyone = pd.DataFrame(
         np.array(list(combinations(range(n_annotators), 2)), dtype=np.intp).reshape(-1, 2),
         columns=["annotator_a", "annotator_b"],

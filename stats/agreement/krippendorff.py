@@ -179,7 +179,6 @@ def _tabled(units: Units, table: Floats) -> tuple[Sums, Distances]:
 
 
 def _ordinal_replicates(units: Units, distances: OrdinalDistances) -> Floats:
-    """Alpha without each cluster in turn, NaN where it would be undefined."""
     if units.n_clusters < 2:
         return np.empty(0)
     units_left = units.n_units - np.bincount(units.cluster)
@@ -191,7 +190,6 @@ def _ordinal_replicates(units: Units, distances: OrdinalDistances) -> Floats:
 def _linearised(
     value: float, sums: Sums | OrdinalSums, design: Design, confidence: float
 ) -> Interval:
-    """Gwet's large-sample error, with his degrees of freedom: all items, or clusters, less one."""
     if isinstance(sums, OrdinalSums):
         return NO_FORMULA
     moved = influence(sums, "table" if sums.form is not None else design.level)

@@ -1,5 +1,3 @@
-"""Labels of a long frame as codes, units that can be paired, and sums over their clusters."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
@@ -258,12 +256,10 @@ def row_forms(rows: scipy.sparse.csr_array[np.float64], form: Floats | None) -> 
 
 
 def by_cluster(cluster: Integers, n_clusters: int, *columns: Floats) -> Floats:
-    """Sums of each column by cluster, side by side."""
     return np.column_stack([sum_by(cluster, column, n_clusters) for column in columns])
 
 
 def table_of(
     row: Integers, column: Integers, data: Floats, shape: tuple[int, int]
 ) -> scipy.sparse.csr_array[np.float64]:
-    """A sparse table with the data of equal positions added up."""
     return scipy.sparse.coo_array((data, (row, column)), shape=shape).tocsr()

@@ -250,7 +250,7 @@ def relevant_overlap(
         )
         return LabelOverlap(nan, nan, nan, "none", *counts, reason)
     cluster, names = coded(clusters, "clusters")
-    sums = Sums(by_cluster(cluster, len(names), both * 1.0, either * 1.0), _ratio)
+    sums = Sums(by_cluster(cluster, len(names), both * 1.0, either * 1.0), np.divide)
     limits = jackknife_t(
         sums.value(), sums.without_each(), confidence, CiMethod.JACKKNIFE_CLUSTERS, least=0.0
     )
@@ -263,7 +263,3 @@ def relevant_overlap(
         limits.missing or None,
         few_items_warnings(n, len(names)),
     )
-
-
-def _ratio(both: Floats, either: Floats) -> Floats:
-    return np.asarray(both / either)

@@ -29,7 +29,7 @@ from stats.arguments import (
     series,
     sum_by,
 )
-from stats.correlation.coefficients import Coefficient, group_values
+from stats.correlation.coefficients import Coefficient, correlate_groups
 from stats.correlation.result import Reason as CorrelationReason
 from stats.libraries import pd, scipy
 
@@ -74,7 +74,6 @@ def agreement_table(votes: Votes) -> pd.DataFrame:
 
 
 def _chance(votes: Votes, peers: Peers, n_shared: Floats) -> Floats:
-    """The agreement of each annotator's categories with the others' if they were unrelated."""
     shape = (len(votes.annotators), votes.n_categories)
     cell = votes.annotator * votes.n_categories + votes.value
     own = sum_by(cell, (peers.count > 0).astype(np.float64), shape[0] * shape[1]).reshape(shape)
@@ -95,7 +94,7 @@ def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFram
     peers = peer_mean(ratings)
     shared = peers.count > 0
     n_annotators = len(ratings.annotators)
-    correlations = group_values(
+    correlations = correlate_groups(
         ratings.value, peers.value, ratings.annotator, n_annotators, coefficient
     )
     n_shared = ratings.per_annotator(shared.astype(np.float64))
@@ -313,7 +312,7 @@ def drift(crowd: Crowd, position: Floats, departure: Floats) -> tuple[Floats, Fl
     Rows without a departure or a position do not count.
     """
     n = len(crowd.annotators)
-    rho = group_values(position, departure, crowd.annotator, n, "spearman").value
+    rho = correlate_groups(position, departure, crowd.annotator, n, "spearman").value
     complete = ~(np.isnan(position) | np.isnan(departure))
     freedom = crowd.per_annotator(complete.astype(np.float64)) - 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -341,7 +340,7 @@ def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floa
     truth = numbers(pd.Series(_answers(ratings, gold), dtype=object), "gold")[ratings.item]
     has_gold = ~np.isnan(truth)
     n = len(ratings.annotators)
-    r = group_values(ratings.value, truth, ratings.annotator, n, "pearson").value
+    r = correlate_groups(ratings.value, truth, ratings.annotator, n, "pearson").value
     n_gold = ratings.per_annotator(has_gold * 1.0)
     error = ratings.per_annotator(np.where(has_gold, ratings.value - truth, 0.0))
     with np.errstate(invalid="ignore"):
@@ -391,7 +390,6 @@ def _variance(ratings: Ratings) -> Floats:
 def _repeated(
     crowd: Votes | Ratings, compared: Callable[[Any, Any], Floats]
 ) -> tuple[Floats, Floats]:
-    """Pairs of values that an annotator gave one item, and the sum of what compares them."""
     distinct, code = np.unique(_pair(crowd), return_inverse=True)
     left, right = pairs_within(code, len(distinct))
     owner, n = crowd.annotator[left], len(crowd.annotators)

@@ -1,5 +1,3 @@
-"""What the annotators' agreement with each other allows a metric to reach."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -283,7 +281,6 @@ def ceilings(
 def _units(
     cells: pd.DataFrame, names: pd.Index[Any], clusters: Column | None, items: Column
 ) -> Integers:
-    """The cluster of each item that several annotators rated; itself where none is named."""
     if clusters is None:
         return np.arange(len(names))
     of_item = pd.Series(list(clusters), index=pd.Index(list(items), tupleize_cols=False))

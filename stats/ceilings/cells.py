@@ -21,7 +21,7 @@ from stats.arguments import (
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import renumbered
-from stats.correlation.coefficients import group_values
+from stats.correlation.coefficients import correlate_groups
 from stats.libraries import pd, scipy
 
 
@@ -71,7 +71,6 @@ def cell_means(cells: pd.DataFrame) -> Floats:
 
 
 def growth(cells: pd.DataFrame) -> float:
-    """How many times as many ratings there are as in a half."""
     size = np.bincount(cells["cell"].to_numpy())
     return float(size.mean() / (size // 2).mean()) if len(size) else nan
 
@@ -97,7 +96,6 @@ class RowCodes:
         return cls(*item, *system)
 
     def correlation(self, x: Floats, y: Floats, level: Level, coefficient: str) -> float:
-        """As `correlation_at_level` finds it in complete cells."""
         group, n_groups = np.zeros(len(x), dtype=np.intp), 1
         if level == "item":
             group, n_groups = self.item, self.n_items
@@ -108,11 +106,10 @@ class RowCodes:
                 for side in (x, y)
             )
             group = np.zeros(self.n_systems, dtype=np.intp)
-        return mean_of_defined(group_values(x, y, group, n_groups, coefficient).value)
+        return mean_of_defined(correlate_groups(x, y, group, n_groups, coefficient).value)
 
 
 def mean_of_defined(values: Floats | Sequence[float]) -> float:
-    """The mean of the values that are not NaN; NaN where none is."""
     numbers = np.asarray(values, dtype=np.float64)
     defined = numbers[~np.isnan(numbers)]
     return float(defined.mean()) if len(defined) else nan

@@ -1,5 +1,3 @@
-"""What more ratings of each cell would do to a metric's correlation with their means."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt

@@ -177,7 +177,6 @@ class Reliability:
 
     @property
     def attainable(self) -> float:
-        """The Pearson correlation that a perfect metric would have with the means."""
         return sqrt(self.icc_mean) if self.icc_mean > 0 else nan
 
     def of_mean(self, n_annotators: float) -> float:

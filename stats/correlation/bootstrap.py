@@ -11,7 +11,7 @@ import numpy as np
 from stats.arguments import Floats, Integers, Signs, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.coefficients import (
-    group_values,
+    correlate_groups,
     row_values,
     signs,
     signs_beyond,
@@ -287,7 +287,6 @@ def _incidence(item: Integers, column: Floats, n_items: int) -> Floats:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """The quotient, NaN over 0."""
     return np.asarray(numerator / np.where(denominator > 0, denominator, np.nan))
 
 
@@ -330,7 +329,7 @@ def _item_correlations(
     first, second = (column.ravel() for column in columns)
     n_groups = len(drawn) * x.shape[1]
     group = np.arange(n_groups).repeat(drawn.shape[1])
-    values = group_values(first, second, group, n_groups, coefficient)
+    values = correlate_groups(first, second, group, n_groups, coefficient)
     # here NaN stays NaN, and the mean sees to it
     policy = "drop" if undefined == "nan" else undefined
     return with_policy(values, policy).reshape(len(drawn), x.shape[1])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import nan
 from typing import Any, Literal, get_args
@@ -257,7 +257,7 @@ def correlate(x: Column, y: Column, *, coefficient: RowCoefficient) -> float:
     require_same_length(x=x, y=y)
     first, second = numbers(x, "x"), numbers(y, "y")
     group = np.zeros(len(first), dtype=np.intp)
-    return float(group_values(first, second, group, 1, coefficient).value[0])
+    return float(correlate_groups(first, second, group, 1, coefficient).value[0])
 
 
 def grouped_correlation(
@@ -312,15 +312,12 @@ def grouped_correlation(
     require_one_of(coefficient=(coefficient, get_args(RowCoefficient)))
     require_same_length(x=x, y=y, groups=groups)
     group, names = coded_in_order(groups, "groups")
-    values = group_values(numbers(x, "x"), numbers(y, "y"), group, len(names), coefficient)
-    return pd.Series(values.value, index=_index(names), name=coefficient)
+    values = correlate_groups(numbers(x, "x"), numbers(y, "y"), group, len(names), coefficient)
+    index = pd.Index(names, tupleize_cols=False)
+    return pd.Series(values.value, index=index, name=coefficient)
 
 
-def _index(names: list[Hashable]) -> pd.Index[Any]:
-    return pd.Index(names, tupleize_cols=False)
-
-
-def group_values(
+def correlate_groups(
     x: Floats,
     y: Floats,
     group: Integers,

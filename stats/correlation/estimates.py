@@ -7,7 +7,7 @@ import numpy as np
 from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import bootstrap, pairwise_accuracy
 from stats.correlation.cells import Cells
-from stats.correlation.coefficients import GroupValues, group_values, with_policy
+from stats.correlation.coefficients import GroupValues, correlate_groups, with_policy
 from stats.correlation.influence import (
     cluster_variance,
     kendall_influences,
@@ -320,7 +320,7 @@ def _point_estimate(
     if sampled is not None:
         groups = GroupValues(sampled, np.full(1, None, dtype=object))
     else:
-        groups = group_values(x, y, group, n_groups, plan.of_rows, threshold or 0.0)
+        groups = correlate_groups(x, y, group, n_groups, plan.of_rows, threshold or 0.0)
     values = with_policy(groups, plan.undefined)
     defined = values[~np.isnan(values)]
     return _PointEstimate(groups, values, float(defined.mean()) if len(defined) else nan, threshold)
@@ -359,7 +359,6 @@ def _resampled(
 
 
 def _of_few(interval: Interval, own: Interval) -> Interval:
-    """What few items say themselves, or all items where resamples do not differ."""
     few = interval.n_units is not None and interval.n_units < FEW_UNITS
     few = few or interval.reason == NoInterval.NO_SPREAD
     return _instead(interval, own) if few else interval

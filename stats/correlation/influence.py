@@ -188,7 +188,6 @@ def z_t_limits(
 
 
 def _untied(values: Floats) -> Floats:
-    """For each cell, how many others have another value."""
     code, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
     return np.asarray(len(values) - counts[code], dtype=np.float64)
 
@@ -233,7 +232,6 @@ def _merged_counts(rank: Integers) -> Floats:
 
 
 def _within_blocks(block: Integers, rank: Integers) -> Floats:
-    """The same counts among cells of one x, which are in order of rank within their block."""
     n_ranks = int(rank.max(initial=0)) + 1
     key = block.astype(np.int64) * n_ranks + rank
     start = np.searchsorted(block, block, side="left")

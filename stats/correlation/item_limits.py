@@ -10,7 +10,7 @@ from math import isnan
 import numpy as np
 
 from stats.arguments import Floats, Integers, sum_by
-from stats.correlation.coefficients import group_values, row_values
+from stats.correlation.coefficients import correlate_groups, row_values
 from stats.correlation.influence import (
     Influences,
     cluster_variance,
@@ -247,7 +247,7 @@ def item_influences(
     if level == "pooled":
         return sum_by(item, INFLUENCES[coefficient](x, y).of_cell, n_items)
     if level == "item":
-        values = group_values(x, y, item, n_items, coefficient).value
+        values = correlate_groups(x, y, item, n_items, coefficient).value
         known = ~np.isnan(values)
         centred = np.where(known, values, 0.0) - (values[known].mean() if known.any() else np.nan)
         return np.where(known, centred, 0.0) / max(1, int(known.sum()))

@@ -159,8 +159,7 @@ def pair_shares(values: Floats) -> Floats:
 
 
 def sign_flips(n_permutations: int, n_items: int, rng: np.random.Generator) -> Floats:
-    heads = rng.integers(0, 2, size=(n_permutations, n_items))
-    return np.where(heads, 1.0, -1.0)
+    return np.where(rng.integers(0, 2, size=(n_permutations, n_items)), 1.0, -1.0)
 
 
 def p_by_flips(differences: Floats, flips: Floats) -> Floats:

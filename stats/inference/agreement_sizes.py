@@ -285,7 +285,6 @@ def _noncentrality(power: float, alpha: float) -> float:
 
 
 def _kappa_variance(kappa: float, margins: Floats) -> float:
-    """Fleiss, Cohen and Everitt's variance times n, for the table of this kappa and margins."""
     table = (1 - kappa) * np.outer(margins, margins) + kappa * np.diag(margins)
     observed, expected = float(np.trace(table)), float(margins @ margins)
     both = margins[:, None] + margins[None, :]

@@ -111,7 +111,6 @@ def skewness_corrected(t: float, skewness: float) -> float:
 
 
 def _uncorrected(t: float, skewness: float) -> float:
-    """What Hall's cubic makes `t` of."""
     if not skewness:
         return t
     return float(3 / skewness * (np.cbrt(1 + skewness * (t - skewness / 6)) - 1))
@@ -312,9 +311,7 @@ def two_way_spread(
 
 def _of_both(moved: Floats, part: Integers | None) -> Floats:
     """Residuals whose mean is the error of a mean, or of the difference of two parts' means."""
-    if part is None:
-        return moved
-    return moved * len(moved) / np.bincount(part)[part]
+    return moved if part is None else moved * len(moved) / np.bincount(part)[part]
 
 
 def cluster_third_cumulant(moved: Floats, code: Integers, size: int) -> float:

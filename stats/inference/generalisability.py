@@ -199,7 +199,6 @@ def _plan(
 def _reliabilities(
     sizes: tuple[int, int], components: dict[str, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Eρ², Φ and the error variance of a system's place."""
     counts = {"t": sizes[0], "a": sizes[1]}
     positive = {name: np.maximum(value, 0) for name, value in components.items()}
     signal = positive["s"]

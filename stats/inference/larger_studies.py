@@ -338,7 +338,6 @@ def _components(mean: MeanOfCells, *, is_complete: bool) -> tuple[float, float, 
 
 
 def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
-    """So many standard errors a difference must be for the test to show it so often."""
     of_test = scipy.special.stdtrit(freedom, 1 - alpha / 2)
     return np.asarray(
         np.where(freedom >= 1, of_test + scipy.special.stdtrit(freedom, power), np.inf)
@@ -346,7 +345,6 @@ def _reach(freedom: Floats, power: float, alpha: float) -> Floats:
 
 
 def _fewest(is_enough: Callable[[Floats], Flags]) -> float:
-    """The least whole number that is enough; infinity where none is that anybody could want."""
     sizes = np.unique(np.geomspace(LEAST_LEVELS, MOST_LEVELS, SIZES_TRIED).round())
     found = np.flatnonzero(is_enough(sizes))
     if not len(found):

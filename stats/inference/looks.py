@@ -125,7 +125,6 @@ def spent(share: float, alpha: float, spending: Spending) -> float:
 
 @cache
 def _boundaries(looks: int, alpha: float, spending: Spending) -> tuple[float, ...]:
-    """How many standard errors away each look's limits lie."""
     bounds: list[float] = []
     # the sum of increments of variance 1 so far, where no boundary was crossed: a density on a grid
     points, density = np.zeros(1), np.ones(1)

@@ -333,7 +333,6 @@ def _covariance(design: Design, parameters: Floats, mode: Mode) -> Floats:
 
 
 def _averaged(logits: Floats, spread: Floats) -> Floats:
-    """The logistic function averaged over normal intercepts of these deviations."""
     shares = scipy.special.expit(logits[:, None] + spread[..., None] * NODES)
     return np.asarray(shares @ WEIGHTS / WEIGHTS.sum())
 

@@ -131,7 +131,6 @@ def prediction_powered_quantile(
 
 
 def _on_scale_of_people(y: Floats, f: Floats) -> Floats:
-    """The judge's scores with the mean and standard deviation of people's ratings of its items."""
     known = ~np.isnan(y)
     if not known.any():
         return f
@@ -145,7 +144,6 @@ def _on_scale_of_people(y: Floats, f: Floats) -> Floats:
 
 
 def _candidates(known: Floats, f: Floats) -> Floats:
-    """Ratings that the quantile might be: those given, and the judge's between them."""
     if not len(known):
         return known
     between = np.unique(f[(f > known.min()) & (f < known.max())])

@@ -209,7 +209,6 @@ class _Design:
         return own + _least_squares(self.x[~is_rated], power * self.f[~is_rated])
 
     def scores(self, at: Floats) -> tuple[Floats, Floats, Floats]:
-        """Of people on rated items, of the judge on them, and of the judge on the others."""
         fitted, rated = self.x @ at, self.labelled
         of_judge = self.x * (fitted - self.f)[:, None]
         people = self.x[rated] * (fitted - self.y)[rated, None]
@@ -275,7 +274,6 @@ class _Design:
 
 
 def _jackknifed(x: Floats, y: Floats) -> Floats:
-    """By how much each row moves the coefficients of least squares."""
     inverse = np.linalg.pinv(x.T @ x)
     leverage = np.minimum(np.einsum("ij,jk,ik->i", x, inverse, x), 0.99)
     residual = (y - x @ _least_squares(x, y)) / (1 - leverage)

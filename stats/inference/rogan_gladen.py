@@ -128,7 +128,14 @@ def corrected_share(
         sensitivity=q1,
         specificity=q0,
         raw=raw,
-        notes=(*_notes(m1, m0), *_clipped(unclipped)),
+        notes=(
+            *note_if(
+                min(m1, m0) < LEAST_OF_A_CLASS,
+                f"only {min(m1, m0)} calibration items of the rarer class",
+                "few_of_a_class",
+            ),
+            *_clipped(unclipped),
+        ),
     )
 
 
@@ -163,14 +170,6 @@ def _limits(
     se = sqrt(p * (1 - p) / size + (1 - theta) ** 2 * of_0 + theta**2 * of_1) / information
     low, high = theta + shift - z * se, theta + shift + z * se
     return min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
-
-
-def _notes(m1: int, m0: int) -> tuple[str, ...]:
-    return note_if(
-        min(m1, m0) < LEAST_OF_A_CLASS,
-        f"only {min(m1, m0)} calibration items of the rarer class",
-        "few_of_a_class",
-    )
 
 
 def _clipped(share: float) -> tuple[str, ...]:

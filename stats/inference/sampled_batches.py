@@ -137,13 +137,11 @@ class _Weighted:
     all_f: Floats
 
     def slope(self) -> float:
-        """Of ratings on scores, by weighted least squares."""
         f = self.f - self.weight @ self.f
         spread = float(self.weight @ np.square(f))
         return float(self.weight @ (f * self.y)) / spread if spread > 0 else 0.0
 
     def judge_spread(self) -> float:
-        """The judge's standard deviation over people's."""
         f, y = (side - self.weight @ side for side in (self.f, self.y))
         spread = float(self.weight @ np.square(y))
         return float(np.sqrt(self.weight @ np.square(f) / spread)) if spread > 0 else 0.0
@@ -214,7 +212,7 @@ def sampled_mean(
     if not counted.any():
         known = ~np.isnan(numbers(human, "human"))
         reason = Withheld.NO_PROBABILITIES if known.any() else Withheld.NO_LABELS
-        return replace(result_of(_nothing(), y, f, rules), reason=reason)
+        return replace(result_of(NOTHING, y, f, rules), reason=reason)
     codes = np.arange(len(y)) if cluster is None else cluster
     f = centered_scores(f)
     moments = _moments(_Weighted(y[counted], f[counted], weight[counted], f), counted, codes)
@@ -268,6 +266,4 @@ def _part(
     return slope * float(one.all_f.mean()) + centre, float(np.square(sums).sum())
 
 
-def _nothing() -> Moments:
-    nan = float("nan")
-    return Moments(nan, nan, nan, nan, nan, nan, nan, nan, 0)
+NOTHING = Moments(np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0)

@@ -66,9 +66,6 @@ class TieLikelihood:
             return float(np.exp(value[-1]))
         return float(np.exp(np.exp(value[-1])))
 
-    def log_odds(self, value: Floats) -> Floats:
-        return np.asarray(self.design @ value[: self.design.shape[1]])
-
     def total(self, value: Floats) -> float:
         return float(self.weight @ self._terms(value)[0])
 
@@ -102,7 +99,7 @@ class TieLikelihood:
         return summed
 
     def _terms(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-        d = self.log_odds(value)
+        d = self.design @ value[: self.design.shape[1]]
         if not self.with_ties:
             zero = np.zeros_like(d)
             log = scipy.special.log_expit(self.sign * d)
@@ -182,7 +179,6 @@ def maximum(terms: TieLikelihood) -> tuple[Floats, float, bool]:
 
 
 def _step(information: Floats, gradient: Floats) -> Floats:
-    """Newton's, or up the gradient where the information is not positive."""
     try:
         np.linalg.cholesky(information)
         return np.asarray(np.linalg.solve(information, gradient))

@@ -117,7 +117,6 @@ def difference_of_systems(
 
 
 def _paired(cell: Integers, first: Flags, y: Floats) -> tuple[Integers, Floats]:
-    """Cells in which an annotator rated both systems, and the differences of their means."""
     size = int(cell.max(initial=-1)) + 1
     sums, counts = zip(
         *(
@@ -249,7 +248,6 @@ def _of_one_mind(lead: MeanOfCells, confidence: float) -> MeanOfCells:
 
 
 def _odds(lead: float, decided: float) -> float:
-    """The odds that go with a lead where so many are not rated alike."""
     if np.isnan(lead) or not decided:
         return nan
     if lead >= decided:
@@ -294,8 +292,7 @@ def share_at_one_end(values: Column, *, low: float, high: float) -> float:
     >>> share_at_one_end([1, 1, 1, 5], low=1, high=5)
     0.75
     """
-    y = complete_numbers(values, "values")
-    return float(_at_fuller_end(y, low, high).mean())
+    return float(_at_fuller_end(complete_numbers(values, "values"), low, high).mean())
 
 
 def items_off_the_end(items: Column, values: Column, *, low: float, high: float) -> int:
@@ -341,7 +338,6 @@ def items_off_the_end(items: Column, values: Column, *, low: float, high: float)
 
 
 def _at_fuller_end(y: Floats, low: float, high: float) -> Flags:
-    """Which ratings lie at, or near, that end of the scale that has more of them."""
     near = NEAR_END * (high - low)
     at_low, at_high = y <= low + near, y >= high - near
     return at_high if at_high.sum() > at_low.sum() else at_low

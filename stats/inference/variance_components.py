@@ -192,9 +192,7 @@ def _groups(factors: Mapping[str, Integers], n: int) -> tuple[dict[str, Integers
 
 def _is_same(one: Integers, other: Integers) -> bool:
     count = int(one.max()) + 1
-    if count != int(other.max()) + 1:
-        return False
-    return len(np.unique(one * count + other)) == count
+    return count == int(other.max()) + 1 == len(np.unique(one * count + other))
 
 
 def _is_balanced(factors: Mapping[str, Integers], levels: Mapping[str, int]) -> bool:

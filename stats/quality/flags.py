@@ -168,8 +168,7 @@ def _excess(flag: str, annotators: Any, hits: Any, alpha: float, units: Any = No
         return pd.DataFrame(columns=COLUMNS)
     table = excess_hits(annotators, hits, units=units, prior_rate=PRIOR_RATES[flag], alpha=alpha)
     is_enough = table["n_hits"] >= np.maximum(LEAST_HITS, LEAST_SHARES[flag] * table["n"])
-    rows = table[is_enough & (table["p_value"] <= alpha)]
-    return rows.assign(flag=flag, other=None)
+    return table[is_enough & (table["p_value"] <= alpha)].assign(flag=flag, other=None)
 
 
 def _of_checks(evidence: Evidence, alpha: float) -> pd.DataFrame:
@@ -201,13 +200,11 @@ def _of_lines(evidence: Evidence, alpha: float) -> pd.DataFrame:
 
 
 def _related(ratings: pd.DataFrame, blocks: pd.Series[Any]) -> Iterator[Hashable]:
-    """Annotators whose ratings agree with the others' better than random ones."""
     table = unrelated_annotators(ratings["annotator"], ratings["unit"], blocks, ratings["value"])
     yield from table.loc[table["agreement"] > table["by_chance"], "annotator"]
 
 
 def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
-    """Annotators whom the others do not explain, or only by pages with contradictory times."""
     pages = evidence.pages[evidence.pages["seconds"].notna()]
     least = pages["words"].to_numpy(dtype=np.float64) * (60 / WORDS_PER_MINUTE)
     pages = pages.assign(is_fast=pages["seconds"].to_numpy(dtype=np.float64) < least)
@@ -216,9 +213,7 @@ def _of_speed(evidence: Evidence, alpha: float) -> pd.DataFrame:
         compared.append(pages[~pages["is_contradictory"].astype(bool)])
     rows = [_excess(TOO_FAST, one["annotator"], one["is_fast"], alpha) for one in compared]
     filled = [one for one in rows if len(one)]
-    if not filled:
-        return rows[0]
-    return pd.concat(filled).drop_duplicates("annotator")
+    return pd.concat(filled).drop_duplicates("annotator") if filled else rows[0]
 
 
 def _of_times(evidence: Evidence, alpha: float) -> pd.DataFrame:

@@ -229,7 +229,6 @@ class PeerSums:
 
     @property
     def error(self) -> Floats:
-        """Standard error of the correlation if the answers are exchanged at random."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.sqrt(self.variance) / self.perfect)
 

@@ -63,11 +63,7 @@ class JudgedLists:
     def sum(self, values: Floats) -> Floats:
         return sum_by(self.topic, values, self.n_topics)
 
-    def sum_judged(self, values: Floats) -> Floats:
-        return sum_by(self.judged_topic, values, self.n_topics)
-
     def sum_to_here(self, values: Floats) -> Floats:
-        """The sum of a value over each document and those above it in its list."""
         of_topics = self.sum(values)
         before = np.cumsum(of_topics) - of_topics
         to_here: Floats = np.cumsum(values) - before[self.topic]
@@ -92,7 +88,7 @@ class JudgedLists:
     def n_nonrelevant(self, least: int) -> Floats:
         """Judgments below that grade, by topic; what was pooled and not judged is none."""
         low = (self.judged_grade >= 0) & (self.judged_grade < least)
-        return self.sum_judged(low.astype(np.float64))
+        return sum_by(self.judged_topic, low.astype(np.float64), self.n_topics)
 
     @cached_property
     def condensed(self) -> JudgedLists:
@@ -345,7 +341,6 @@ def _require_once(name: str, ascending: Integers) -> None:
 
 
 def within(rank: Integers, cutoff: int | None) -> Floats | float:
-    """1 for each row down to the cutoff, 0 below it."""
     if cutoff is None:
         return 1.0
     require_at_least(1, cutoff=cutoff)
@@ -353,6 +348,5 @@ def within(rank: Integers, cutoff: int | None) -> Floats | float:
 
 
 def shares(part: Floats, whole: Floats) -> Floats:
-    """Each part of its whole; 0 of nothing."""
     shares: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
     return shares

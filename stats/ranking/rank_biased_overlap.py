@@ -38,7 +38,6 @@ class Overlap:
 
     @property
     def residual(self) -> float:
-        """What is unknown of the overlap because the rankings end."""
         return self.max - self.min
 
 

@@ -319,7 +319,7 @@ def random_assessors(
     n_judges = has_judged.sum(axis=0)
     require(
         n_judges.all(),
-        f"has_judged must have an assessor for each topic; {_first(n_judges)}",
+        f"has_judged must have an assessor for each topic; topic {np.argmin(n_judges)} has none",
         code="has_judged_empty",
     )
     # The assessors of each topic first, by number: a draw below their count is one of them.
@@ -351,7 +351,3 @@ def _swapped(means: Floats, merged: Floats) -> Floats:
         rows = means[at : at + step]
         below += (rows[:, :, None] < rows[:, None, :]).sum(axis=0)
     return np.where(merged[:, None] > merged, below / len(means), 0.0)
-
-
-def _first(n_judges: Floats) -> str:
-    return f"topic {int(np.argmin(n_judges))} has none"

@@ -252,7 +252,6 @@ def _scores(first: Floats, second: Floats, one: Floats, other: Floats) -> tuple[
 def _defined(
     rows: Callable[[Floats, Floats], Floats], sides: tuple[Floats, Floats], samples: TopicSamples
 ) -> Floats:
-    """The coefficients of samples, without those undefined; none where too many are."""
     values = rows(*sides) if len(sides[0]) else np.empty(0)
     values = values[~np.isnan(values)]
     return values if len(values) >= (1 - MOST_UNDEFINED) * len(samples.halves) else values[:0]

@@ -231,7 +231,6 @@ def _t_limits(values: Floats, confidence: float) -> tuple[float, float, str | No
 
 
 def _t_p(gaps: Floats) -> float:
-    """Of Student's paired t; 1 where no topic differs, NaN where all do by the same."""
     if not gaps.any():
         return 1.0
     if np.ptp(gaps) < 1e-12:

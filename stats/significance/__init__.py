@@ -6,9 +6,14 @@ from stats.significance.adjustments import (
     holm,
     significance_clusters,
 )
-from stats.significance.comparisons import Test, Williams, compare_metrics, williams_test
+from stats.significance.comparisons import (
+    Test,
+    Williams,
+    compare_metrics,
+    permutation_test,
+    williams_test,
+)
 from stats.significance.deltas import Swap
-from stats.significance.permutation import permutation_test
 from stats.significance.resampled import Comparison, Undecided, compare_by_resampling
 
 __all__ = [

@@ -10,8 +10,8 @@ from stats.correlation import pairwise_accuracy
 from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, rounded_means, standard
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import (
+    correlate_groups,
     distinct,
-    group_values,
     row_values,
     signs,
     stuart,
@@ -104,12 +104,11 @@ def _pooled_spearman(human: Floats, a: Floats, b: Floats, undefined: Undefined) 
 
 
 def _by_item(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: Undefined) -> Deltas:
-    """Swapped items swap their coefficients."""
     assert cells.item is not None
     item, n_items = renumbered(cells.item)
     one_cell = np.unique(item, return_index=True)[1]
     of_item = [
-        with_policy(group_values(cells.human, side, item, n_items, coefficient), undefined)
+        with_policy(correlate_groups(cells.human, side, item, n_items, coefficient), undefined)
         for side in (a, b)
     ]
     is_defined = [(~np.isnan(side)).astype(np.float64) for side in of_item]
@@ -129,7 +128,6 @@ def _by_item(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: Un
 
 
 def _are_small(cells: Cells) -> bool:
-    """Whether no item has more systems than it is worth trying all swaps of."""
     assert cells.item is not None
     return int(np.bincount(cells.item).max()) <= MASKS_UP_TO_SYSTEMS
 
@@ -281,7 +279,6 @@ class PairSums:
     both: Signs
 
     def __call__(self, swapped: NDArray[np.float32]) -> Floats:
-        """The sums of each draw; shapes (n_draws, n_cells) in, (2, n_draws) out."""
         n_draws, n_cells = swapped.shape
         total = np.zeros(n_draws)
         step = max(1, BLOCK // n_cells)

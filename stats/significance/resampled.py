@@ -84,8 +84,6 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class DifferenceLimits:
-    """The interval and p of a difference, or the reason why there is none."""
-
     low: float
     high: float
     p: float
@@ -318,7 +316,15 @@ def compare_by_resampling(
     columns = {name: numbers(column, name) for name, column in metrics.items()}
     shared = _Shared(
         lambda values: complete_cells(human, values, items, systems, clusters),
-        lambda: _plan(coefficient, undefined, resample, confidence, n_resamples, rng),
+        lambda: Plan(
+            coefficient=coefficient,
+            undefined=undefined,
+            resample=resample,
+            confidence=confidence,
+            n_resamples=n_resamples,
+            rng=np.random.default_rng(rng),
+            seed=rng,
+        ),
         level,
     )
     rows: list[dict[str, Any]] = []
@@ -336,25 +342,6 @@ COLUMNS = [
     *("ci_low", "ci_high", "p", "p_holm", "p_bh"),
     *("n_cells", "n_resamples", "n_undefined", "seed", "reason"),
 ]
-
-
-def _plan(
-    coefficient: str,
-    undefined: Undefined,
-    resample: Resample,
-    confidence: float,
-    n_resamples: int,
-    seed: int,
-) -> Plan:
-    return Plan(
-        coefficient=coefficient,
-        undefined=undefined,
-        resample=resample,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        rng=np.random.default_rng(seed),
-        seed=seed,
-    )
 
 
 class _Shared:

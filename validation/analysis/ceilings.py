@@ -1,5 +1,3 @@
-"""The highest correlation with human ratings that a metric can reach, given their noise."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from presentation.records import plain_values
 from stats.arguments import Floats
 from stats.correlation import Coefficient
 from stats.correlation.bootstrap import CHUNK
-from stats.correlation.coefficients import group_values, with_policy
+from stats.correlation.coefficients import correlate_groups, with_policy
 from stats.significance import (
     Test,
     Undecided,
@@ -97,15 +97,10 @@ def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings)
     """Limits for new systems; empty if the difference itself is for new systems."""
     if settings.resample != "items":
         return {}
-    drawn = without = None
-    if a.replicates is not None and b.replicates is not None:
-        drawn = a.replicates - b.replicates
-    if a.without_systems is not None and b.without_systems is not None:
-        without = a.without_systems - b.without_systems
     limits = difference_for_new_systems(
         a.correlation.value - b.correlation.value,
-        drawn,
-        without,
+        _gap(a.replicates, b.replicates),
+        _gap(a.without_systems, b.without_systems),
         _fewer(a.correlation.n_units, b.correlation.n_units),
         settings.confidence,
     )
@@ -120,18 +115,19 @@ def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings)
 def _difference_limits(
     a: MetricAgreement, b: MetricAgreement, settings: Settings
 ) -> DifferenceLimits:
-    drawn = None
-    if a.replicates is not None and b.replicates is not None:
-        drawn = a.replicates - b.replicates
     counts = [one.correlation.n_systems or 0 for one in (a, b)]
     return difference_limits(
         a.correlation.value - b.correlation.value,
-        drawn,
+        _gap(a.replicates, b.replicates),
         settings.resample,
         min(counts),
         settings.confidence,
         n_units=_fewer(a.correlation.n_units, b.correlation.n_units),
     )
+
+
+def _gap(one: Floats | None, other: Floats | None) -> Floats | None:
+    return None if one is None or other is None else one - other
 
 
 def _fewer(one: int | None, other: int | None) -> int | None:
@@ -263,7 +259,7 @@ def _swapped(
     values = np.array(
         [
             with_policy(
-                group_values(panel.human, row, panel.item, panel.n_items, coefficient),
+                correlate_groups(panel.human, row, panel.item, panel.n_items, coefficient),
                 settings.undefined,
             )
             for row in scores
@@ -289,8 +285,6 @@ def _swapped(
 def _difference(
     stays: Floats, n_stays: Floats, moves: Floats, n_moves: Floats, first: Any, second: Any
 ) -> Floats:
-    """Difference of two metrics' mean coefficients after the swaps."""
-
     def mean(own: Any, other: Any) -> Floats:
         count = n_stays[..., own] + n_moves[..., other]
         total = stays[..., own] + moves[..., other]

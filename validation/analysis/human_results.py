@@ -239,7 +239,6 @@ def _chance(log_strength: float | None, apart: float) -> float | None:
 
 
 def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
-    """Of a part, only the overall two best systems are compared."""
     leaders = {system.system for system in whole.systems[:2]}
     return replace(part, pairs=[pair for pair in part.pairs if {pair.a, pair.b} == leaders])
 

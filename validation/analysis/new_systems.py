@@ -12,7 +12,7 @@ import numpy as np
 
 from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import Correlation, Level
-from stats.correlation.coefficients import group_values, row_values, with_policy
+from stats.correlation.coefficients import correlate_groups, row_values, with_policy
 from stats.correlation.influence import z_t_limits
 from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
 from stats.significance import Undecided
@@ -34,7 +34,6 @@ class NewSystems:
 
 
 def values_without_systems(panel: Panel, level: Level, settings: Settings) -> dict[str, Floats]:
-    """By coefficient; shape (n_metrics, n_systems)."""
     part = panel.of_systems()
     n_systems = int(part.system.max(initial=-1)) + 1
     if not LEAST_SYSTEMS_FOR_INTERVAL <= n_systems <= MOST_SYSTEMS:
@@ -66,7 +65,9 @@ def _without_each(
         if level == "pooled" and rest.sum() > 1:
             values[number] = row_values(human[rest][None], score[rest][None], coefficient)[0][0]
         elif level == "item":
-            groups = group_values(human[rest], score[rest], item[rest], part.n_items, coefficient)
+            groups = correlate_groups(
+                human[rest], score[rest], item[rest], part.n_items, coefficient
+            )
             of_item = with_policy(groups, settings.undefined)
             defined = of_item[~np.isnan(of_item)]
             values[number] = defined.mean() if len(defined) else nan
@@ -91,7 +92,6 @@ def _of_means(
 def correlation_limits(
     correlation: Correlation, drawn: Floats | None, without: Floats | None
 ) -> NewSystems:
-    """By Student's t on Fisher's scale."""
     if "systems" in str(correlation.ci_method) or not correlation.is_defined:
         return NewSystems()
     variance, reason = _variance(drawn, without, correlation.n_units)

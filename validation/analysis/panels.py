@@ -30,8 +30,6 @@ class Metric:
 
 @dataclass(frozen=True)
 class Coverage:
-    """`n_items_of_one_score`: items whose candidates all have the same score."""
-
     n_candidates: int
     n_scored: int
     n_unscored: int
@@ -80,7 +78,6 @@ class Panel:
 
     @cached_property
     def cluster_of_item(self) -> Integers | None:
-        """None if items are independent."""
         if self.cluster is None:
             return None
         of_item = np.zeros(self.n_items, dtype=np.intp)
@@ -97,7 +94,6 @@ class Panel:
 
     @cached_property
     def repeats_cells(self) -> bool:
-        """Whether an item has several candidates of a system, or of none."""
         return bool(pd.DataFrame({"item": self.item, "system": self.system}).duplicated().any())
 
     @cached_property
@@ -151,7 +147,6 @@ class Panel:
 
 
 def system_codes(names: pd.Series[Any]) -> Integers:
-    """Codes of systems in order of appearance, -1 for no system."""
     texts = names.astype(str)
     codes, _ = pd.factorize(texts.where(texts != ""))
     return codes.astype(np.intp)

@@ -107,7 +107,6 @@ def compare_rated_systems(
 def rated_records(
     question: str, ratings: pd.DataFrame, scale: Scale = "interval"
 ) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
-    """Empty if ratings are of fewer than two systems."""
     rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
     unit = "cluster" if "cluster" in rows else "item"
     columns = {name: rows[name].astype(str) for name in ("annotator", "system")}
@@ -231,7 +230,6 @@ def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> d
 
 
 def untested_pairs(n_systems: int, n_tested: int) -> int:
-    """Number of pairs that were skipped because only the best system is compared."""
     return comb(n_systems, 2) - n_tested if n_systems > MOST_SYSTEMS else 0
 
 
@@ -285,7 +283,6 @@ def off_the_end(frame: pd.DataFrame) -> dict[str, int]:
 
 
 def _at_one_end(frame: pd.DataFrame) -> set[str]:
-    """Systems with many ratings at the extreme value of all systems."""
     if frame["value"].nunique() < 3:
         return set()
     ends = _ends(frame)
@@ -413,7 +410,6 @@ def _sizes(
 def adjusted_by_holm(
     rows: Sequence[dict[str, Any]], *, n_untested: int = 0
 ) -> tuple[dict[str, Any], ...]:
-    """Uses the family's p if a row has one."""
     adjusted = holm([row.get("p_of_family", row["p"]) for row in rows], n_untested=n_untested)
     return tuple(
         plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)

@@ -229,8 +229,6 @@ class ScoreSetRecord:
 
 @dataclass(frozen=True, slots=True)
 class LabelSourceRecord:
-    """A label set used as human values instead of judgments."""
-
     question: str
     version: int
     signature: str

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
 from stats.correlation import Level, bootstrap
-from stats.correlation.coefficients import group_values, row_values, signs, with_policy
+from stats.correlation.coefficients import correlate_groups, row_values, signs, with_policy
+from stats.correlation.estimates import pooled_replicate
 from validation.analysis.panels import Panel
 from validation.analysis.settings import Settings
 
@@ -74,7 +75,7 @@ def _of_items(panel: Panel, coefficients: Sequence[str], settings: Settings) -> 
         {
             name: bootstrap.mean_of_defined(
                 with_policy(
-                    group_values(panel.human, row, panel.item, panel.n_items, name),
+                    correlate_groups(panel.human, row, panel.item, panel.n_items, name),
                     settings.undefined,
                 )
             )
@@ -149,17 +150,10 @@ def _pooled(panel: Panel, alike: Any, known: Any, name: str, weights: Floats) ->
         values[varies] = kendall_replicates(human, scores, item, weights)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
-            values[varies] = [_one(human, row, item, name, weights) for row in scores]
+            n_items = weights.shape[1]
+            replicates = (pooled_replicate(human, row, item, n_items, name) for row in scores)
+            values[varies] = [replicate(weights) for replicate in replicates]
     return values
-
-
-def _one(human: Floats, row: Floats, item: Any, name: str, weights: Floats) -> Floats:
-    n_items = weights.shape[1]
-    if name == "pearson":
-        return bootstrap.pooled_pearson(human, row, item, n_items)(weights)
-    if name == "kendall_c":
-        return bootstrap.pooled_kendall_c(human, row, item, n_items)(weights)
-    return bootstrap.pooled_accuracy(human, row, item, n_items, 0.0)(weights)
 
 
 DRAWS_AT_ONCE = 16
@@ -209,7 +203,6 @@ def spearman_replicates(human: Floats, scores: Floats, item: Integers, weights: 
 
 
 def _ranks(counts: Floats) -> tuple[Floats, Floats]:
-    """Centred mid-ranks of drawn values, and the sum of their squares."""
     ranks = np.cumsum(counts, axis=0)
     total = ranks[-1].copy()
     ranks -= counts / 2

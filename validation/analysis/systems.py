@@ -273,9 +273,7 @@ def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
 def p_of_no_difference(one: PredictionPowered) -> float:
     from scipy import stats
 
-    if isnan(one.se):
-        return nan
-    return float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
+    return nan if isnan(one.se) else float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
 
 
 def sampled_rows(

@@ -14,7 +14,7 @@ from results.models import Result
 from validation.analysis.human_results import Bin, LowestCandidate, QuestionRecord
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.rated_systems import is_told_apart
-from validation.pages.human_results import HumanResultsView, view_questions
+from validation.pages.human_results import view_questions
 
 FIELDS: dict[type, type[serializers.Field[Any, Any, Any, Any]]] = {
     str: serializers.CharField,
@@ -158,7 +158,6 @@ class HumanResultsFilters(Filters):
 def results_record(
     endpoint: Endpoint, study: Study, version: Result, question: str | None
 ) -> dict[str, Any]:
-    """404 for an unknown question."""
     price = assignment_price(study) if Permission.VIEW_MONEY in endpoint.permissions else None
     views, record = view_questions(study, version, price), version.record
     if question and question not in views:
@@ -172,19 +171,18 @@ def results_record(
         **{name: getattr(version, name) for name in ("number", "fingerprint")},
         **{name: record[name] for name in ("round", "n_flagged")},
         "simulated": has_simulated(study),
-        "questions": [_describe(views[name]) for name in names],
+        "questions": [
+            {
+                **asdict(view.displayed),
+                "answer": view.answer,
+                "advice": view.verdict.sentences if view.verdict else [],
+                "agreement": view.agreement_text,
+            }
+            for view in (views[name] for name in names)
+        ],
         "systems": of_names["systems"],
         "pairs": of_names["pairs"],
         "distributions": of_names["bins"],
         "lowest": of_names["lowest"] if Permission.EXPORT in endpoint.permissions else [],
     }
     return dict(HumanResultsSerializer(content).data)
-
-
-def _describe(view: HumanResultsView) -> dict[str, Any]:
-    return {
-        **asdict(view.displayed),
-        "answer": view.answer,
-        "advice": view.verdict.sentences if view.verdict else [],
-        "agreement": view.agreement_text,
-    }

@@ -14,7 +14,6 @@ MOST_LISTED = 6
 
 
 def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
-    """Each metric's correlation, or the range of them if there are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
         return CodedText(
@@ -34,8 +33,7 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
         low, high = min(ceilings), max(ceilings)
         ceiling = _("Ceiling %(low)s to %(high)s") if high > low else _("Ceiling %(low)s")
         sentence += ". " + ceiling % {"low": f"{low:.2f}", "high": f"{high:.2f}"}
-    n_undefined = len(rows) - len(defined)
-    return f"{statistic}: {sentence}{_undefined(n_undefined)}."
+    return f"{statistic}: {sentence}{_undefined(len(rows) - len(defined))}."
 
 
 def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:

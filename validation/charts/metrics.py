@@ -29,7 +29,6 @@ MOST_COLOURS = 6
 
 
 def column_axis(has_room: bool) -> alt.Axis:
-    """Labels of narrow columns are vertical."""
     return alt.Axis(ticks=False, domain=False, orient="top", labelAngle=-30 if has_room else -90)
 
 
@@ -207,9 +206,9 @@ def significance_matrix(
         alt.Tooltip("reason:N", title=_("Not tested because")),
     ]
     filled = base.mark_rect(stroke="#9aa5b1", strokeWidth=0.5).encode(color=colour, tooltip=tips)
-    kinds_of_text = _kinds_of_text() if has_room else [(UNDEFINED, None)]
+    inks = {name: ink for _, name, _, ink in DEGREES} | {NOT: None} if has_room else {}
     width, height = (56, 28) if has_room else (18, 18)
-    layers = [filled, *(_texts(base, kind) for kind in kinds_of_text)]
+    layers = [filled, *(_texts(base, kind) for kind in (inks | {UNDEFINED: None}).items())]
     return alt.layer(*layers).properties(width=alt.Step(width), height=alt.Step(height))
 
 
@@ -255,12 +254,7 @@ def p_text(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def _kinds_of_text() -> list[tuple[str, str | None]]:
-    return [(name, ink) for _, name, _, ink in DEGREES] + [(NOT, None), (UNDEFINED, None)]
-
-
 def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:
-    """Text without an ink has the theme's."""
     degree, ink = kind
     chosen = base.transform_filter(alt.datum.degree == degree)
     mark = chosen.mark_text(fontSize=12, color=alt.Undefined if ink is None else ink)

@@ -132,7 +132,6 @@ def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
-    """Counts per bin: human_low, human_high, score_low, score_high, n."""
     known = cells.dropna(subset=["human", "score"])
     edges = [_edges(known[name].to_numpy(), n_bins) for name in ("human", "score")]
     n, human, score = np.histogram2d(known["human"], known["score"], bins=edges)
@@ -242,7 +241,6 @@ def power_curve(
 
 
 def ratings_text(n_annotators: float) -> str:
-    """Ratings per candidate; "" if unknown."""
     if pd.isna(n_annotators):
         return ""
     n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.readers.columns import open_table, refusing_tables, unusable
+from annotation.readers.columns import open_table, refusing_tables, refusing_values
 from annotation.readers.label_tables import Kind, LabelTable, read_labels, settle_repeats
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns, Where
@@ -44,7 +44,6 @@ class JudgeTest:
 
     @property
     def conclusion(self) -> str:
-        """One of may_replace, cannot_tell, not_shown and too_little_data."""
         if self.test.reason is not None:
             return TOO_LITTLE
         if not self.test.passes:
@@ -143,7 +142,7 @@ def judge_test_of_file(
         raise ColumnsUnfit(
             f"There is no annotator '{judge}'; there are {known}.", code="judge_unknown"
         )
-    try:
+    with refusing_values(path):
         test = alternative_annotator_test(
             table.items,
             table.annotators,
@@ -155,8 +154,6 @@ def judge_test_of_file(
             min_items=min_items,
             rng=seed,
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     with_judge, among_humans = _agreements(table, judge, level)
     return JudgeTest(judge, level, test, with_judge, among_humans)
 
@@ -277,7 +274,7 @@ def drift_of_file(
             values, kept = settle_repeats(table, [units], values, reading.repeats("refuse"))
             clusters = clusters and [clusters[row] for row in kept.tolist()]
     before, after, *human = values
-    try:
+    with refusing_values(path):
         drift = judge_shift(
             before,
             after,
@@ -286,6 +283,4 @@ def drift_of_file(
             tolerance=tolerance,
             looks=looks,
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     return JudgeDrift(drift, tolerance)

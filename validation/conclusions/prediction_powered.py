@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotation.readers.coded_table import Words, coded
-from annotation.readers.columns import open_table, refusing_tables, unusable
+from annotation.readers.columns import open_table, refusing_tables, refusing_values
 from annotation.readers.label_tables import settle_outputs
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Where
@@ -149,22 +149,19 @@ def powered_means_of_file(
     reading: Reading | None = None,
 ) -> PoweredMeans:
     cells, level = powered_cells(path, columns, reading), look.level(confidence)
-    try:
+    with refusing_values(path):
         means = tuple(
             (name, _estimate(part, estimand, level))
             for name, part in parts_by_system(cells, columns)
         )
         paired = estimand.is_mean and columns.system is not None and bool(columns.item)
         differences = _differences(cells, confidence, look) if paired else ()
-    except ValueError as error:
-        raise unusable(path, error) from None
     return PoweredMeans(means, differences, estimand, look, confidence)
 
 
 def parts_by_system(
     cells: pd.DataFrame, columns: PoweredColumns
 ) -> Iterator[tuple[str | None, pd.DataFrame]]:
-    """The only name is None if no column names systems."""
     if columns.system is None:
         yield None, cells
     else:
@@ -212,7 +209,6 @@ def powered_cells(
 
 
 def other_column(name: str) -> str:
-    """Prefixed, so that it cannot collide with the cells' own columns."""
     return f"other {name}"
 
 
@@ -340,7 +336,7 @@ def powered_regressions_of_file(
     reading: Reading | None = None,
 ) -> PoweredRegressions:
     cells = powered_cells(path, columns, reading)
-    try:
+    with refusing_values(path):
         results = tuple(
             (
                 name,
@@ -354,8 +350,6 @@ def powered_regressions_of_file(
             )
             for name, part in parts_by_system(cells, columns)
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     looked = tuple((name, _at_look(one, look, confidence)) for name, one in results)
     return PoweredRegressions(looked, columns.others, look, confidence)
 

@@ -12,12 +12,11 @@ from annotation.readers.columns import (
     as_table_refused,
     open_table,
     refusing_tables,
-    unusable,
+    refusing_values,
 )
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import MISSING, Reading
 from annotation.readers.shapes import Columns, Where, comparison_outcomes
-from error_codes import InvalidValue
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
@@ -174,10 +173,10 @@ def rated_systems_of_file(
     if table.clusters is not None:
         frame = frame.assign(item=table.clusters, within=frame["item"])
     if frame["system"].nunique() < 2:
-        raise unusable(path, InvalidValue("there is one system, not two", code="one_system"))
+        raise TableRefused(path, "there is one system, not two.", code="one_system")
     if scale == "binary" and (n := frame["value"].nunique()) > 2:
-        problem = f"column {columns.value} has {n} values; a binary scale has two"
-        raise unusable(path, InvalidValue(problem, code="not_binary"))
+        problem = f"column {columns.value} has {n} values; a binary scale has two."
+        raise TableRefused(path, problem, code="not_binary")
     return RatingsReport(compare_rated_systems(frame, seed=seed, scale=scale))
 
 
@@ -203,7 +202,7 @@ def preferred_systems_of_file(
         annotators = table.names(columns.annotator, "annotators") if columns.annotator else None
         systems = [table.names(name, "systems") for name in (columns.first, columns.second)]
         covariates = {name: table.numbers(name) for name in columns.covariates}
-    try:
+    with refusing_values(path):
         abilities = abilities_with_ties(
             systems[0].to_list(),
             systems[1].to_list(),
@@ -215,8 +214,6 @@ def preferred_systems_of_file(
             annotators=annotators.to_list() if annotators else None,
             separated="half_wins" if half_wins else "refuse",
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     rows = [
         {
             "a": str(pair.a),
@@ -244,7 +241,6 @@ def _preference_estimand(se_by: str) -> str:
 
 
 def _drop_unanswered(table: Table, columns: ComparisonColumns) -> list[int]:
-    """An empty winner is a tie, as documented."""
     outcomes = comparison_outcomes(
         table.cells, columns.first, columns.second, columns.winner, table.reading
     )

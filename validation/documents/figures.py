@@ -180,7 +180,6 @@ def _scatter_titles(question: str, metric: str) -> dict[str, str]:
 
 
 def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> Figure:
-    """`curve` has the records of one pair and measure."""
     names = ["n_items", "n_annotators", "delta", "se", "power"]
     rows = _frame([plain(row) for row in curve], names, names)
     plan = curve[0]
@@ -221,7 +220,6 @@ def _correlation_rows(
 
 
 def _frame(rows: list[Any], columns: list[str], numbers: list[str]) -> pd.DataFrame:
-    """Has the columns even without rows; undefined numbers are NaN."""
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
 
 

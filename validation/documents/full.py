@@ -1,5 +1,4 @@
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from django.utils.translation import gettext as _, gettext_noop
 
@@ -71,7 +70,6 @@ def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = 
 
 
 def signed_document(results: Results, title: str, sections: Sequence[Section]) -> Document:
-    """The non-empty sections, the methods, and the signatures of their numbers."""
     displayed = [section for section in sections if section.parts]
     methods = methods_paragraph(results.settings, results.all_inputs)
     rules = shared_rules(results.settings, results.fingerprint)
@@ -85,7 +83,18 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
                 _("Signatures"), [_(SIGNATURES_ARE), scores_table(results), appendix(tables, rules)]
             ),
         ],
-        records=_records(results),
+        records={
+            name: [
+                plain(row)
+                | (
+                    {"number_signature": signed(results, SIGNED[name], row)}
+                    if name in SIGNED
+                    else {}
+                )
+                for row in results.rows(kind)
+            ]
+            for name, kind in KINDS.items()
+        },
         about={
             "study": results.study,
             "fingerprint": results.fingerprint,
@@ -119,7 +128,6 @@ SIGNATURES_ARE = gettext_noop(
 
 
 def appendix(tables: Sequence[Table], rules: str = "") -> Table:
-    """All numbers with a signature and their place; `rules` are written out once."""
     rows: list[Row] = [
         (
             table.name,
@@ -181,17 +189,6 @@ def scores_table(results: Results) -> Table:
             for one in results.inputs.score_sets
         ],
     )
-
-
-def _records(results: Results) -> dict[str, list[dict[str, Any]]]:
-    return {
-        name: [
-            plain(row)
-            | ({"number_signature": signed(results, SIGNED[name], row)} if name in SIGNED else {})
-            for row in results.rows(kind)
-        ]
-        for name, kind in KINDS.items()
-    }
 
 
 def _agreement(results: Results) -> list[str | Table | Figure]:

@@ -153,7 +153,6 @@ def _average(
     run: tuple[str, str],
     coefficient: str,
 ) -> Number:
-    """The mean over questions, undefined if one is."""
     records = [records_by_key.get((question, *run, coefficient)) for question in results.questions]
     values = [None if record is None else record.value for record in records]
     known = [value for value in values if value is not None]
@@ -167,7 +166,6 @@ def _average(
 
 
 def mark_best(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
-    """Mark the greatest number of each column within a block; the first `keys` cells name it."""
     marked = [list(row) for row in rows]
     for block in group_values((row[:keys], number) for number, row in enumerate(rows)).values():
         for column in range(len(rows[block[0]])):

@@ -376,12 +376,10 @@ def curves_of(results: Results) -> list[list[PlanRecord]]:
     """By question, measure and pair; the least power at the study's size comes first."""
     key_of = attrgetter("question", "level", "coefficient", *PAIR)
     curves = group_values((key_of(row), row) for row in results.rows(PlanRecord))
-    return sorted(curves.values(), key=_power_here)
-
-
-def _power_here(curve: Sequence[PlanRecord]) -> float:
-    """Power at the study's own number of items and annotators."""
-    return next((row.power or 0.0 for row in curve if row.is_pilot), 0.0)
+    return sorted(
+        curves.values(),
+        key=lambda curve: next((row.power or 0.0 for row in curve if row.is_pilot), 0.0),
+    )
 
 
 def sample_size_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) -> Table:

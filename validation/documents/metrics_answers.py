@@ -46,7 +46,9 @@ def top_group(
         source
         for pair in tests
         if pair.p_holm is not None and pair.p_holm < alpha
-        for source in permutations(_sources(pair))
+        for source in permutations(
+            [(pair.metric_a, pair.signature_a), (pair.metric_b, pair.signature_b)]
+        )
     }
     first, *others = sorted(metrics, key=lambda row: -(row.value or 0.0))
     return [first, *(row for row in others if (_source(first), _source(row)) not in different)]
@@ -56,12 +58,7 @@ def _source(row: CorrelationRecord) -> tuple[str, str]:
     return row.metric, row.signature
 
 
-def _sources(pair: ComparisonRecord) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (pair.metric_a, pair.signature_a), (pair.metric_b, pair.signature_b)
-
-
 def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
-    """As many names as fit in a line."""
     names = [results.label(row) for row in group]
     rest = len(names) - MOST_NAMED
     if rest < 2:

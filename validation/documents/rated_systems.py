@@ -122,7 +122,6 @@ def rivals_of(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRec
 
 
 def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
-    """Whether the best is significantly ahead of the other."""
     return pair is not None and pair.n_items >= LEAST_ITEMS and _has_low_p(pair, best)
 
 
@@ -195,7 +194,6 @@ def _leads(best: str, others: Sequence[str], against: Mapping[str, RatedPairReco
 
 
 def _lead(pair: RatedPairRecord | None, best: str) -> str:
-    """Empty if unknown."""
     if pair is None or pair.delta is None:
         return ""
     numbers = [pair.delta, pair.ci_low, pair.ci_high]

@@ -85,7 +85,6 @@ def _of_metric(
 
 
 def _rank_decimals(rank: float | None) -> int:
-    """Two systems that share ranks have their mean."""
     return 0 if rank is None or float(rank).is_integer() else 1
 
 
@@ -168,7 +167,6 @@ DECIMALS = 2
 
 
 def estimated_means_table(results: Results, **of: str) -> Table:
-    """`of` selects a question, metric or signature."""
     records = results.rows(EstimatedMeanRecord, **of)
     cut = note_of_cuts(results, _limits(records))
     notes = (_note(row, results.settings.confidence) for row in records)
@@ -272,6 +270,5 @@ def _note(row: EstimatedMeanRecord, confidence: float) -> str:
 
 
 def estimated_means_section(results: Results) -> Section:
-    """Empty if people rated everything, or the sampling of items is unknown."""
     tables = [estimated_means_table(results), estimated_differences_table(results)]
     return Section(_("The mean over all scored items"), [one for one in tables if one.rows])

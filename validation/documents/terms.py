@@ -230,7 +230,6 @@ SHARES_OF_PAIRS = ("acc_eq", "acc_star", "spa")
 
 
 def on_scale(value: float | None, limits: Limits, scale: tuple[float, float] | None) -> Limits:
-    """Cut limits outside the scale, if the value is on it."""
     low, high = limits
     if scale is None or value is None or low is None or high is None:
         return limits
@@ -247,7 +246,6 @@ def mean_on_scale(
 
 
 def note_of_cuts(results: Results, means: Iterable[tuple[str, float | None, Limits]]) -> str:
-    """Table note on cut intervals, or ""."""
     is_cut = any(
         on_scale(value, limits, results.scales.get(question)) != limits
         for question, value, limits in means
@@ -286,7 +284,6 @@ def correlation(
     decimals: int = 2,
     with_interval: bool = True,
 ) -> Number:
-    """A correlation times `scale`, with its interval if asked; a dash for no record."""
     if record is None:
         return Number(None, reason=UNKNOWN)
     low, high = (record.ci_low, record.ci_high) if with_interval else (None, None)

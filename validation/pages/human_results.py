@@ -63,7 +63,6 @@ class Distribution:
 
     @property
     def words(self) -> str:
-        """Text alternative of the bars."""
         return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
 
 
@@ -102,9 +101,7 @@ class SystemRow:
     @property
     def place(self) -> str:
         low, high = self.record.rank_low, self.record.rank_high
-        if low == high:
-            return f"{low}"
-        return _("%(low)d to %(high)d") % {"low": low, "high": high}
+        return f"{low}" if low == high else _("%(low)d to %(high)d") % {"low": low, "high": high}
 
 
 @dataclass(frozen=True)
@@ -322,7 +319,6 @@ class HumanResultsView:
 
     @cached_property
     def lowest(self) -> list[tuple[LowestCandidate, Candidate]]:
-        """Candidates that were deleted since are left out."""
         rows = [
             LowestCandidate(**row)
             for row in self.results.record["lowest"]
@@ -354,7 +350,6 @@ class HumanResultsView:
 def view_questions(
     study: Study, version: Result, price: AssignmentPrice | None = None
 ) -> dict[str, HumanResultsView]:
-    """Empty if nothing was judged."""
     results = StoredHumanResults(study, version)
     asked = {one.name: one for one in study.questions.all()}
     alphas = alphas_of(study, results.record["round"]).select_related("question")
@@ -377,7 +372,6 @@ def _cell(part: Standing, system: str) -> str:
 
 
 def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -> str:
-    """Whether the order is the same everywhere, and the smallest lead."""
     order = [row.system for row in whole.systems]
     moved = [
         name for part, name in zip(parts, names, strict=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from urllib.parse import urlencode
 
 from django.utils.functional import Promise
@@ -250,7 +250,6 @@ class ValidationView:
 
     @cached_property
     def charts(self) -> dict[str, ChartText]:
-        """Without the pictures, which are loaded separately."""
         texts = {name: text(self) for name, text in TEXTS.items()}
         return {name.replace("-", "_"): one for name, one in texts.items() if one is not None}
 
@@ -294,7 +293,6 @@ class ValidationView:
 
     @property
     def source(self) -> tuple[str, str]:
-        """Metric and signature."""
         return next(s for s, label in self.results.labels.items() if label == self.metric)
 
 
@@ -312,9 +310,7 @@ def _ranks(view: ValidationView) -> Figure | None:
 
 def _scatter(view: ValidationView) -> Figure | None:
     rows = view.results.scatter(view.question, *view.source)
-    if rows is None:
-        return None
-    return scatter_figure(view.results, view.question, view.metric, rows)
+    return None if rows is None else scatter_figure(view.results, view.question, view.metric, rows)
 
 
 def _scatter_text(view: ValidationView) -> ChartText | None:
@@ -334,16 +330,13 @@ CHARTS: dict[str, Draw] = {
 }
 
 
-def _text_of(name: str) -> Callable[[ValidationView], ChartText | None]:
-    def text(view: ValidationView) -> ChartText | None:
-        figure = CHARTS[name](view)
-        return None if figure is None else ChartText(name, figure.caption, figure.words)
-
-    return text
+def _chart_text(view: ValidationView, *, name: str) -> ChartText | None:
+    figure = CHARTS[name](view)
+    return None if figure is None else ChartText(name, figure.caption, figure.words)
 
 
 TEXTS: dict[str, Callable[[ValidationView], ChartText | None]] = {
-    name: _text_of(name) for name in CHARTS
+    name: partial(_chart_text, name=name) for name in CHARTS
 } | {"scatter": _scatter_text}
 TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
     "estimated-means": (
@@ -402,7 +395,6 @@ class ProtocolValidations:
 
 
 def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidations | None:
-    """None if there is only one protocol version."""
     outcomes = ValidationOutcome.objects.filter(study=study, name__startswith=OF_PROTOCOL)
     current = outcomes.filter(fingerprint=loaded_fingerprint(study), version__isnull=False)
     numbers = {
@@ -423,7 +415,6 @@ def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidati
 def _cells(
     view: ValidationView, numbers: Mapping[int, int]
 ) -> dict[tuple[str, str, int], ProtocolCell]:
-    """By metric, signature and version number."""
     measure = Measure(view.question, ALL, "", view.level, view.coefficient)
     return {
         (row.metric, row.signature, numbers[table.result_id]): ProtocolCell(

@@ -113,7 +113,6 @@ def _few_items(first: CorrelationRecord) -> str:
 
 
 def describe_tests(settings: Settings, pairs: int) -> str:
-    """Empty if there are no pairs."""
     if not pairs:
         return ""
     text = ngettext(

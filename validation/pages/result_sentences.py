@@ -52,9 +52,7 @@ class Scale:
         return (0.0, 1.0) if self.is_share else (self.low, self.high)
 
     def _between(self, low: float | None, high: float | None) -> str:
-        if low is None or high is None:
-            return ""
-        return f"[{self.value(low)}, {self.value(high)}]"
+        return "" if low is None or high is None else f"[{self.value(low)}, {self.value(high)}]"
 
     @property
     def _decimals(self) -> int:
@@ -86,8 +84,6 @@ def _points(share: float | None) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """The systems of a question, best first, and which pairs differ significantly."""
-
     scale: Scale
     systems: Sequence[RatedSystemRecord]
     pairs: Sequence[RatedPairRecord]

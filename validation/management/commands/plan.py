@@ -101,7 +101,6 @@ class Command(BaseCommand):
 
 
 def _used(quantity: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that the formula needs; an error names a missing one."""
     named = list(OPTIONS[quantity])
     if quantity == "kappa":
         named.remove("prevalence" if options["margins"] else "margins")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.management.plain_table import LabelsCommand, reading_of
-from annotation.readers.columns import unusable
+from annotation.readers.columns import refusing_values
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
@@ -71,12 +71,10 @@ def components_of_file(
     table = read_labels(
         path, columns, kind="number", reading=reading, has_systems=bool(columns.system)
     )
-    try:
+    with refusing_values(path):
         components = variance_components(
             table.items, table.annotators, table.values, systems=table.systems
         )
-    except ValueError as error:
-        raise unusable(path, error) from None
     return FileComponents(components, tuple(_plans(components)))
 
 
