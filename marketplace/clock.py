@@ -12,7 +12,6 @@ _ahead = timedelta()
 
 
 def now() -> datetime:
-    """The marketplace's present time, aware, in UTC."""
     return timezone.now() + _ahead + _shift()
 
 

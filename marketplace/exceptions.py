@@ -253,8 +253,6 @@ class PreviewOnly(WorkRefused):
 
 
 class NotQualified(WorkRefused):
-    """Its text says which requirements are not met, and how."""
-
     status = 403
 
 
@@ -272,8 +270,6 @@ class SubmissionTooLarge(WorkRefused):
 
 
 class AnswerRefused(WorkRefused):
-    """Carries what the page's own schema forbids; the answer can be mended and sent again."""
-
     status = 422
 
     def __init__(self, problems: list[str]) -> None:
@@ -308,8 +304,6 @@ class ParticipantUnknown(WorkRefused):
 
 
 class NotYourBrowser(WorkRefused):
-    """Where ids that others may know brought somebody in."""
-
     status = 403
 
 

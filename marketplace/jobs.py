@@ -1,5 +1,3 @@
-"""What happens at the marketplace by time."""
-
 import time
 
 from django.utils.translation import gettext_lazy

@@ -1,5 +1,3 @@
-"""The site's user model, which the marketplace names without importing another app."""
-
 from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model

@@ -234,7 +234,6 @@ SIGNED_PATH = "/"
 
 
 def amazon_host_of(headers: Mapping[str, str]) -> str | None:
-    """The Amazon host that the request says it was signed for, or None."""
     host = headers.get(SIGNED_HOST)
     if host is not None and host not in AMAZON_HOSTS:
         names = " or ".join(AMAZON_HOSTS)

@@ -122,8 +122,6 @@ class Member:
 
 @dataclass(frozen=True)
 class Structure(Kind):
-    """Members by name, like a request."""
-
     members: Mapping[str, Member]
 
     def read(self, value: Any) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""What the API shows of a HIT, of an assignment and of all the rest."""
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -44,7 +42,6 @@ def new_hit_output(hit: Hit) -> dict[str, Any]:
 
 
 def hit_output(hit: Hit) -> dict[str, Any]:
-    """For a HIT from `with_output_fields()`."""
     return _hit_output(hit, requirements_of(hit.hit_type))
 
 

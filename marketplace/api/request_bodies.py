@@ -1,5 +1,3 @@
-"""The JSON object that a request of Assay's own, beside the Requester API, has as its body."""
-
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation

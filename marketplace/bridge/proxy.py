@@ -53,8 +53,6 @@ class Answer:
 
 @dataclass(frozen=True)
 class Marketplace:
-    """The address of a Requester API."""
-
     url: str
 
     def forward(

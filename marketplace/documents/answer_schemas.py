@@ -110,8 +110,6 @@ def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]
 
 @dataclass
 class Budget:
-    """Work that the checks of one submission may take together."""
-
     steps_left: int = MOST_STEPS
     steps_to_clock: int = STEPS_BETWEEN_CLOCKS
     # Of this thread alone: other requests of the same process do not count.
@@ -130,7 +128,6 @@ class Budget:
 
 
 def errors_of(value: Any, schema: Any, budget: Budget | None = None) -> list[str]:
-    """What the schema forbids of the value, at most MOST_ERRORS."""
     check = _Check(budget or Budget())
     check.run(value, schema, "")
     return check.errors

@@ -1,5 +1,3 @@
-"""Answers as QuestionFormAnswers: written, read, and graded by an AnswerKey."""
-
 from __future__ import annotations
 
 import re
@@ -42,13 +40,10 @@ class KeyQuestion:
 
 @dataclass(frozen=True)
 class AnswerKey:
-    """Scored questions, and how their sum becomes a qualification's value."""
-
     questions: tuple[KeyQuestion, ...]
     mapping: Callable[[Decimal], Decimal]
 
     def grade(self, answers: Mapping[str, Sequence[str]]) -> int:
-        """The qualification's value for these selections, rounded half up."""
         score = sum(
             (
                 question.score(frozenset(answers.get(question.identifier, ())))

@@ -1,5 +1,3 @@
-"""What a worker's own words must be: their length, their range, their form."""
-
 import re
 import time
 from collections.abc import Iterable

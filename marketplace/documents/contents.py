@@ -1,5 +1,3 @@
-"""What a QuestionForm shows: titles, text, lists, pictures, formatted content."""
-
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from html import unescape

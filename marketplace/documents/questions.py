@@ -43,8 +43,6 @@ Control = Literal["radio", "checkbox", "dropdown", "list"]
 
 @dataclass(frozen=True)
 class Option:
-    """One choice; `text` is used where only text can be shown."""
-
     identifier: str
     content: Content
     text: str

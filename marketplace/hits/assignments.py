@@ -1,5 +1,3 @@
-"""What a worker does with a HIT: accept, return, submit."""
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import count

@@ -1,5 +1,3 @@
-"""Making HIT types and HITs."""
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,3 @@
-"""ScoreMyKnownAnswers: how many of the answers that are known a worker got right."""
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,14 +206,11 @@ class QuestionAgreement:
 
 @dataclass(frozen=True)
 class WorkerAgreement:
-    """How often one worker gave the agreed answer."""
-
     correct: int
     incorrect: int
 
     @property
     def percent(self) -> int | None:
-        """None if no question has an agreed answer."""
         count = self.correct + self.incorrect
         return 100 * self.correct // count if count else None
 

@@ -1,5 +1,3 @@
-"""What a requester decides about submitted work."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal

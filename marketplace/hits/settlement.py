@@ -237,7 +237,6 @@ def _name(assignment: Assignment) -> str:
 def approve_and_pay(
     *, assignment: Assignment, source: LedgerAccount.Kind, at: datetime, feedback: str = ""
 ) -> None:
-    """Approve the assignment and, if it is paid here, move the money."""
     if assignment.paid_by == PaidBy.LEDGER:
         ledger.pay(assignment=assignment, source=source, at=at)
     assignment.status = Assignment.Status.APPROVED

@@ -1,5 +1,3 @@
-"""The marketplace's tables, one module per noun."""
-
 from marketplace.models.assignment_records import (
     Appeal,
     AssignmentDraft,

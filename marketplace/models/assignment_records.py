@@ -2,10 +2,10 @@ from django.db import models
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.hits import Assignment, Hit
-from marketplace.models.people import Requester
+from marketplace.models.people import Requester, Row
 
 
-class ReviewPolicy(models.Model):
+class ReviewPolicy(Row):
     class Level(models.TextChoices):
         ASSIGNMENT = "Assignment"
         HIT = "HIT"
@@ -21,16 +21,13 @@ class ReviewPolicy(models.Model):
             models.UniqueConstraint(fields=["hit", "level"], name="one_review_policy_per_level")
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class SubjectType(models.TextChoices):
     ASSIGNMENT = "Assignment"
     HIT = "HIT"
 
 
-class ReviewResult(models.Model):
+class ReviewResult(Row):
     policy = models.ForeignKey(ReviewPolicy, on_delete=models.CASCADE, related_name="results")
     # Results of one application of the policy have the same action id.
     action_id = models.CharField(max_length=30)
@@ -41,11 +38,8 @@ class ReviewResult(models.Model):
     value = models.TextField()
     created_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"{self.key} = {self.value}"
 
-
-class ReviewAction(models.Model):
+class ReviewAction(Row):
     class Status(models.TextChoices):
         INTENDED = "Intended"
         SUCCEEDED = "Succeeded"
@@ -62,11 +56,8 @@ class ReviewAction(models.Model):
     error_code = models.CharField(max_length=64, blank=True)
     completed_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"{self.name} {self.status}"
 
-
-class Appeal(models.Model):
+class Appeal(Row):
     assignment = models.OneToOneField(
         "marketplace.Assignment", on_delete=models.PROTECT, related_name="appeal"
     )
@@ -75,13 +66,8 @@ class Appeal(models.Model):
     answer = models.TextField(blank=True)
     answered_at = models.DateTimeField(null=True)
 
-    def __str__(self) -> str:
-        return f"appeal of {self.assignment}"
 
-
-class AssignmentDraft(models.Model):
-    """Unsubmitted input, in the format of the requester's page."""
-
+class AssignmentDraft(Row):
     assignment = models.OneToOneField(
         Assignment, on_delete=models.CASCADE, related_name="draft", primary_key=True
     )
@@ -92,22 +78,16 @@ class AssignmentDraft(models.Model):
     revision = models.PositiveIntegerField(default=1)
     saved_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"draft {self.revision} of {self.assignment_id}"
 
-
-class ProblemReport(models.Model):
+class ProblemReport(Row):
     assignment = models.ForeignKey(
         Assignment, on_delete=models.CASCADE, related_name="problem_reports"
     )
     text = models.CharField(max_length=500)
     created_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return self.text
 
-
-class DevicePrint(models.Model):
+class DevicePrint(Row):
     """A hash of the device and network that an assignment was submitted from. The salt differs by
     requester, so hashes of two requesters cannot be compared."""
 
@@ -120,6 +100,3 @@ class DevicePrint(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["requester", "digest"], name="device_of_requester")]
-
-    def __str__(self) -> str:
-        return self.digest[:8]

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
-from marketplace.models.people import PaidBy, Requester, WorkerAccount
+from marketplace.models.people import PaidBy, Requester, Row, WorkerAccount
 
 
 class HitTypeQuerySet(models.QuerySet["HitType"]):
@@ -87,7 +87,6 @@ class HitQuerySet(models.QuerySet["Hit"]):
         return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(live))
 
     def with_counts(self) -> Self:
-        """Annotated with counts of their assignments by state."""
         status = "assignments__status"
         return self.annotate(
             accepted_count=Count("assignments", filter=Q(**{status: Assignment.Status.ACCEPTED})),
@@ -188,7 +187,6 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.exclude(status__in=Assignment.GIVEN_UP_STATUSES)
 
     def holding_slots(self) -> Self:
-        """Those whose slots are taken: live and not rejected."""
         return self.live().exclude(status=Assignment.Status.REJECTED)
 
     def handed_in(self) -> Self:
@@ -279,7 +277,7 @@ class Assignment(models.Model):
         return self.reward_usd + self.fee_usd
 
 
-class HitExtension(models.Model):
+class HitExtension(Row):
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="hit_extensions"
     )
@@ -297,9 +295,6 @@ class HitExtension(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.additional_assignments} more of {self.hit}"
-
 
 class Transport(models.TextChoices):
     EMAIL = "Email"
@@ -309,7 +304,7 @@ class Transport(models.TextChoices):
     HTTPS = "HTTPS"
 
 
-class NotificationSetting(models.Model):
+class NotificationSetting(Row):
     hit_type = models.OneToOneField(
         HitType, on_delete=models.CASCADE, related_name="notification_setting"
     )
@@ -318,9 +313,6 @@ class NotificationSetting(models.Model):
     version = models.CharField(max_length=20)
     event_types = models.JSONField(default=list)
     is_active = models.BooleanField(default=True)
-
-    def __str__(self) -> str:
-        return f"{self.transport} to {self.destination}"
 
 
 class NotificationQuerySet(models.QuerySet["Notification"]):
@@ -335,7 +327,7 @@ class NotificationQuerySet(models.QuerySet["Notification"]):
         return self.filter(next_attempt_at=None, sent_at=None)
 
 
-class Notification(models.Model):
+class Notification(Row):
     """The outbox: written with the event, sent by the background worker."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="notifications")
@@ -366,6 +358,3 @@ class Notification(models.Model):
                 name="notification_given_up",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.event_type} to {self.destination}"

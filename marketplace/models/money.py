@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.hits import Assignment, Hit
-from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.people import Requester, Row, WorkerAccount
 
 
 class LedgerAccount(models.Model):
@@ -70,7 +70,7 @@ class LedgerAccount(models.Model):
         return f"{self.kind} of {self.requester or self.worker or 'the marketplace'}"
 
 
-class LedgerTransaction(models.Model):
+class LedgerTransaction(Row):
     """One movement of money; its entries sum to zero."""
 
     class Kind(models.TextChoices):
@@ -100,11 +100,8 @@ class LedgerTransaction(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
 
-
-class LedgerEntry(models.Model):
+class LedgerEntry(Row):
     """One side of a transaction. Only requesters' accounts have a running balance: others receive
     from several requesters at once, so their entries have no order."""
 
@@ -127,16 +124,13 @@ class LedgerEntry(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.amount_usd} on {self.account}"
-
 
 class DepositQuerySet(models.QuerySet["Deposit"]):
     def standing(self) -> Self:
         return self.filter(reversal=None)
 
 
-class Deposit(models.Model):
+class Deposit(Row):
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="deposits")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     amount_usd = models.DecimalField(max_digits=12, decimal_places=2)
@@ -167,11 +161,8 @@ class Deposit(models.Model):
             models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_deposit_is_money"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.amount_usd} of {self.requester}"
 
-
-class BonusPayment(models.Model):
+class BonusPayment(Row):
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="bonus_payments"
     )
@@ -196,11 +187,8 @@ class BonusPayment(models.Model):
             models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_bonus_is_money"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.amount_usd} for {self.assignment}"
 
-
-class PayoutBatch(models.Model):
+class PayoutBatch(Row):
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -212,11 +200,8 @@ class PayoutBatch(models.Model):
     class Meta:
         verbose_name_plural = "payout batches"
 
-    def __str__(self) -> str:
-        return f"Payouts of {self.created_at:%Y-%m-%d}"
 
-
-class Payout(models.Model):
+class Payout(Row):
     """One worker's part of a batch. The money leaves the earnings when the batch is made, and the
     marketplace when it is paid."""
 
@@ -231,11 +216,8 @@ class Payout(models.Model):
             models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_payout_is_money"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.amount_usd} to {self.worker}"
 
-
-class PayoutMethod(models.Model):
+class PayoutMethod(Row):
     worker = models.OneToOneField(
         WorkerAccount, on_delete=models.CASCADE, related_name="payout_method"
     )
@@ -246,11 +228,8 @@ class PayoutMethod(models.Model):
     details_seal = models.CharField(max_length=64, blank=True, db_index=True)
     changed_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"{self.method} of {self.worker}"
 
-
-class LedgerAudit(models.Model):
+class LedgerAudit(Row):
     created_at = models.DateTimeField()
     duration_seconds = models.FloatField()
     n_problems = models.PositiveIntegerField()
@@ -259,6 +238,3 @@ class LedgerAudit(models.Model):
 
     class Meta:
         get_latest_by = "pk"
-
-    def __str__(self) -> str:
-        return f"{self.n_problems} problems at {self.created_at:%Y-%m-%d %H:%M}"

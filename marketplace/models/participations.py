@@ -6,11 +6,11 @@ from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id, new_token
 from marketplace.models.hits import Assignment, HitType
-from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.people import Requester, Row, WorkerAccount
 from marketplace.models.recruiting import Outcome, RecruitedStudy, RecruiterConnection
 
 
-class Invitation(models.Model):
+class Invitation(Row):
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="invitations")
     token = models.CharField(max_length=32, unique=True, default=new_token)
     label = models.CharField(max_length=100, blank=True)
@@ -19,11 +19,8 @@ class Invitation(models.Model):
     )
     created_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return self.label or self.token
 
-
-class Participant(models.Model):
+class Participant(Row):
     """The account of a recruiter's participant. The recruiter's id is only sealed, so that the
     same id is recognized at the same connection: whoever knows an id can come in with it."""
 
@@ -39,9 +36,6 @@ class Participant(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["connection", "seal"], name="one_account_per_seal")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.worker} from {self.connection}"
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -125,7 +119,7 @@ class Session(models.Model):
         return self.public_id
 
 
-class SessionDemographics(models.Model):
+class SessionDemographics(Row):
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="demographics")
     encrypted_answers = models.TextField()
     fetched_at = models.DateTimeField()
@@ -133,11 +127,8 @@ class SessionDemographics(models.Model):
     class Meta:
         verbose_name_plural = "session demographics"
 
-    def __str__(self) -> str:
-        return f"Demographics of {self.session}"
 
-
-class SessionItem(models.Model):
+class SessionItem(Row):
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="items")
     assignment = models.OneToOneField(
         Assignment, on_delete=models.PROTECT, related_name="session_item"
@@ -149,11 +140,8 @@ class SessionItem(models.Model):
             models.UniqueConstraint(fields=["session", "position"], name="one_item_per_position")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.position} of {self.session}"
 
-
-class SurplusAnswer(models.Model):
+class SurplusAnswer(Row):
     """Late work whose place another worker had taken."""
 
     assignment = models.OneToOneField(
@@ -162,11 +150,8 @@ class SurplusAnswer(models.Model):
     answer = models.TextField()
     received_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"Surplus of {self.assignment}"
 
-
-class ErasedSubmission(models.Model):
+class ErasedSubmission(Row):
     """A participation whose participant's data was erased, while the recruiter may still list it.
     The sealed id keeps it from being taken for a new one."""
 
@@ -192,11 +177,8 @@ class ErasedSubmission(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"An erased participation from {self.connection}"
 
-
-class RecruiterEvent(models.Model):
+class RecruiterEvent(Row):
     """A recruiter's notice that something changed. It is only a hint: the recruiter is asked.
     Nobody's id is kept."""
 
@@ -221,11 +203,8 @@ class RecruiterEvent(models.Model):
             models.Index(fields=["received_at"], name="event_received"),
         ]
 
-    def __str__(self) -> str:
-        return self.event_id
 
-
-class RecruiterCharge(models.Model):
+class RecruiterCharge(Row):
     class Kind(models.TextChoices):
         STUDY = "study", _("Study")
         REWARD = "reward", _("Reward")
@@ -256,14 +235,8 @@ class RecruiterCharge(models.Model):
             models.CheckConstraint(condition=Q(amount__gt=0), name="a_charge_is_money"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.amount} {self.currency} by {self.connection}"
 
-
-class RecruitingRule(models.Model):
-    """Has HITs of a requester's programs done by a recruiter's participants (see
-    marketplace.recruiting.rules)."""
-
+class RecruitingRule(Row):
     requester = models.ForeignKey(
         Requester, on_delete=models.CASCADE, related_name="recruiting_rules"
     )
@@ -289,11 +262,8 @@ class RecruitingRule(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.words or f"Everything of {self.requester}"
 
-
-class AttachedHitType(models.Model):
+class AttachedHitType(Row):
     """A HIT type that a rule gave to a recruiter; it may have several studies, one after the
     other."""
 
@@ -306,15 +276,12 @@ class AttachedHitType(models.Model):
     # Why nobody is recruited for it, where something is in the way.
     problem = models.TextField(blank=True)
 
-    def __str__(self) -> str:
-        return f"{self.hit_type} by {self.rule}"
-
     @property
     def study(self) -> RecruitedStudy | None:
         return self.studies.select_related("connection", "hit_type").order_by("-pk").first()
 
 
-class Intent(models.Model):
+class Intent(Row):
     """An action at a recruiter, stored before the call so that it is done once (see
     marketplace.recruiting.intents)."""
 
@@ -364,6 +331,3 @@ class Intent(models.Model):
                 name="a_bonus_intent_has_its_amount",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.session}"

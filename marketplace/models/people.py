@@ -5,6 +5,16 @@ from django.utils.translation import gettext_lazy as _
 from marketplace.identifiers import new_access_key_id, new_person_id
 
 
+class Row(models.Model):
+    """A row that no page shows by itself."""
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.pk}"
+
+
 class PaidBy(models.TextChoices):
     """Who pays for work: the requester's balance here, or the recruiter of the participant; never
     both (see marketplace.money.ledger)."""
@@ -54,15 +64,12 @@ class AccessKey(models.Model):
         return self.access_key_id
 
 
-class RateBucket(models.Model):
+class RateBucket(Row):
     access_key = models.OneToOneField(
         AccessKey, on_delete=models.CASCADE, related_name="rate_bucket", primary_key=True
     )
     tokens = models.FloatField()
     filled_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"{self.tokens:.1f} of {self.access_key_id}"
 
 
 class WorkerAccount(models.Model):
@@ -101,7 +108,7 @@ class WorkerAccount(models.Model):
         return self.worker_id
 
 
-class LocationStatement(models.Model):
+class LocationStatement(Row):
     """Where a worker or an operator said the worker is, and what the network said then. Only
     marketplace.people.locations adds rows; they never change."""
 
@@ -123,11 +130,8 @@ class LocationStatement(models.Model):
     class Meta:
         indexes = [models.Index(fields=["worker", "-id"], name="location_of_worker")]
 
-    def __str__(self) -> str:
-        return f"{self.worker} in {self.country}"
 
-
-class WorkerBlock(models.Model):
+class WorkerBlock(Row):
     # The worker never reads the reason.
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="worker_blocks")
     worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="blocks")
@@ -141,11 +145,8 @@ class WorkerBlock(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.worker} blocked by {self.requester}"
 
-
-class WorkerMessage(models.Model):
+class WorkerMessage(Row):
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="messages_to_workers"
     )
@@ -175,11 +176,8 @@ class WorkerMessage(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.subject
 
-
-class AuditEntry(models.Model):
+class AuditEntry(Row):
     """An action that an operator may look up. Only marketplace.audit_log adds rows; they never
     change."""
 
@@ -197,21 +195,15 @@ class AuditEntry(models.Model):
         indexes = [models.Index(fields=["requester", "-id"], name="audit_of_requester")]
         verbose_name_plural = "audit entries"
 
-    def __str__(self) -> str:
-        return f"{self.action} {self.subject}".strip()
-
 
 # Clock shifts and injected faults: tables that are only read where MARKETPLACE_TESTING is on.
 
 
-class ClockShift(models.Model):
+class ClockShift(Row):
     ahead = models.DurationField()
 
-    def __str__(self) -> str:
-        return str(self.ahead)
 
-
-class Fault(models.Model):
+class Fault(Row):
     class Kind(models.TextChoices):
         THROTTLE = "throttle", "Answer ThrottlingException"
         DROP = "drop", "Commit, then drop the connection"
@@ -221,6 +213,3 @@ class Fault(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     remaining = models.PositiveIntegerField()
     delay_seconds = models.FloatField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.operation} {self.remaining} times"

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.hits import HitType
-from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.people import Requester, Row, WorkerAccount
 
 
 class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
@@ -65,7 +65,7 @@ class QualificationType(models.Model):
         return self.name
 
 
-class QualificationRequest(models.Model):
+class QualificationRequest(Row):
     """A worker's asking for a qualification, from starting its test to the decision.
 
     Started --submit--> Submitted --accept--> Granted
@@ -112,11 +112,8 @@ class QualificationRequest(models.Model):
             models.Index(fields=["qualification_type", "status", "id"], name="request_of_type")
         ]
 
-    def __str__(self) -> str:
-        return self.public_id
 
-
-class Qualification(models.Model):
+class Qualification(Row):
     class Status(models.TextChoices):
         GRANTED = "Granted"
         REVOKED = "Revoked"
@@ -144,11 +141,8 @@ class Qualification(models.Model):
         ]
         indexes = [models.Index(fields=["worker", "status"], name="qualification_of_worker")]
 
-    def __str__(self) -> str:
-        return f"{self.qualification_type} of {self.worker}"
 
-
-class QualificationChange(models.Model):
+class QualificationChange(Row):
     """One line of a qualification's history; rows never change."""
 
     qualification = models.ForeignKey(
@@ -159,11 +153,8 @@ class QualificationChange(models.Model):
     reason = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return f"{self.status} {self.created_at:%Y-%m-%d}"
 
-
-class QualificationRequirement(models.Model):
+class QualificationRequirement(Row):
     """A condition on a HIT type's workers, by a requester's qualification type or by the id of one
     of the marketplace's own."""
 
@@ -180,8 +171,6 @@ class QualificationRequirement(models.Model):
         NOT_IN = "NotIn"
 
     class Guard(models.TextChoices):
-        """What a worker who does not meet the requirement may not do."""
-
         ACCEPT = "Accept"
         PREVIEW_AND_ACCEPT = "PreviewAndAccept"
         DISCOVER_PREVIEW_AND_ACCEPT = "DiscoverPreviewAndAccept"
@@ -208,9 +197,6 @@ class QualificationRequirement(models.Model):
                 name="requirement_names_one_qualification",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.type_id} {self.comparator}"
 
     @property
     def type_id(self) -> str:

@@ -6,12 +6,10 @@ from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id, new_token
 from marketplace.models.hits import HitType
-from marketplace.models.people import Requester
+from marketplace.models.people import Requester, Row
 
 
 class Outcome(models.TextChoices):
-    """How a participation ends, as the recruiter is informed."""
-
     COMPLETED = "completed", _("Completed")
     NO_CONSENT = "no_consent", _("No consent")
     INCOMPATIBLE_DEVICE = "incompatible_device", _("Incompatible device")
@@ -67,8 +65,6 @@ class RecruiterConnection(models.Model):
 
 
 class RecruitedStudy(models.Model):
-    """HITs of one type for a recruiter's participants, several HITs each."""
-
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         ACTIVE = "active", _("Open")
@@ -190,7 +186,7 @@ class RecruitedStudy(models.Model):
         return self.screen_out_reward if there is None else there
 
 
-class OutcomeCode(models.Model):
+class OutcomeCode(Row):
     # Stored before any participant sees it.
     study = models.ForeignKey(RecruitedStudy, on_delete=models.CASCADE, related_name="codes")
     outcome = models.CharField(max_length=20, choices=Outcome)
@@ -203,6 +199,3 @@ class OutcomeCode(models.Model):
             models.UniqueConstraint(fields=["study", "outcome"], name="one_code_per_outcome"),
             models.UniqueConstraint(fields=["study", "code"], name="one_outcome_per_code"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.outcome} of {self.study}"

@@ -1,5 +1,3 @@
-"""Sums of dollars as a person types them: in forms and on the command line, read in one way."""
-
 import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -52,7 +50,6 @@ class FeeSchedule:
     def per_assignment(
         self, *, reward_usd: Decimal, max_assignments: int, for_masters: bool
     ) -> Decimal:
-        """The fee on one assignment, rounded half up to the cent."""
         share = self.share_of_reward
         if max_assignments >= self.large_hit_assignments:
             share += self.large_hit_share

@@ -1,5 +1,3 @@
-"""Whether the ledger agrees with itself, asked of the database in sets of rows."""
-
 import logging
 import time
 from collections.abc import Iterator
@@ -128,7 +126,6 @@ def _paid_twice() -> Iterator[CodedText]:
 
 
 def _held_for_recruited() -> Iterator[CodedText]:
-    """Holds for HITs that a recruiter pays for, beyond earlier promises."""
     open_here = Assignment.objects.filter(
         hit=OuterRef("pk"), paid_by=PaidBy.LEDGER, status__in=["Accepted", "Submitted"]
     )

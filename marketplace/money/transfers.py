@@ -239,7 +239,6 @@ COLUMNS = (*OF_A_PAYOUT, "method", "details")
 
 @transaction.atomic
 def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
-    """Take all earnings of at least this amount; None if there are none."""
     now = clock.now()
     ledger.lock_payouts()
     totals = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).annotate(
@@ -300,7 +299,6 @@ def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
 
 @transaction.atomic
 def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
-    """Mark these as paid; return how many were not yet."""
     now = clock.now()
     unpaid = list(
         Payout.objects.select_for_update(no_key=True, of=("self",))

@@ -1,5 +1,3 @@
-"""Where workers are: stated once, kept with what the network said then, changed by operators."""
-
 from functools import cache, lru_cache
 from typing import Any
 
@@ -102,7 +100,6 @@ def correct_location(
     reason: str,
     user: User | None = None,
 ) -> None:
-    """An operator's correction. Earlier statements are kept."""
     if not country or (error := locale_error(country, subdivision)):
         raise InvalidParameter(error if country else _("Say a country."), code="unknown_place")
     if not reason.strip():
@@ -169,7 +166,6 @@ def three_letters(code: str) -> str:
 
 
 def read_languages(text: str) -> tuple[list[str], list[str]]:
-    """Codes of the languages in a comma-separated text, and errors for the others."""
     words = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
     codes = {word: language_code(word) for word in words}
     errors = [

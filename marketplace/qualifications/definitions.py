@@ -35,8 +35,6 @@ LOCALE_COMPARATORS = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
 
 @dataclass(frozen=True)
 class RequirementValues:
-    """One requirement, part of what distinguishes HIT types."""
-
     type_id: str
     comparator: str
     integer_values: tuple[int, ...]
@@ -82,7 +80,6 @@ def _values_of(row: QualificationRequirement) -> RequirementValues:
 
 
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
-    """The required qualification types by id. Raises an error if one cannot be required."""
     ids = {each.type_id for each in requirements if find_system(each.type_id) is None}
     types = {
         row.public_id: row

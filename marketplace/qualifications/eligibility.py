@@ -212,7 +212,6 @@ def _address_refusal(worker: WorkerAccount) -> tuple[Unmet, ...]:
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
-    """HIT types with HITs for the worker, without those that their requirements hide."""
     hiding = QualificationRequirement.objects.filter(
         actions_guarded=Guard.DISCOVER_PREVIEW_AND_ACCEPT,
         hit_type__hits__status=Hit.Status.ASSIGNABLE,

@@ -60,8 +60,6 @@ class ExplainedAnswer:
 
 @dataclass(frozen=True)
 class GradedTest:
-    """A graded test, and how many its worker had taken by then."""
-
     grade: int
     marks: tuple[PassMark, ...]
     n_attempts: int
@@ -80,7 +78,6 @@ class GradedTest:
 
 
 def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple[PassMark, ...]:
-    """What the requester's HITs on offer require of the value, the lowest first."""
     offered = Hit.objects.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now)
     rows = QualificationRequirement.objects.filter(
         qualification_type=qualification_type,

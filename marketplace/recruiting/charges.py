@@ -44,7 +44,6 @@ MEANINGS = {
 
 
 def charge_rewards(connection: RecruiterConnection, recruiter: Prolific) -> int:
-    """Record once what each approved or paid screened-out participation cost; return how many."""
     n = Counter[str]()
 
     def charge(kind: RecruiterCharge.Kind, sessions: QuerySet[Session]) -> None:

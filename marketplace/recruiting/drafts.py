@@ -65,7 +65,6 @@ RANGE = re.compile(rf"({NUMBER})?\s*\.\.\s*({NUMBER})?")
 
 
 def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
-    """Read lines such as `age = 18..65`. Raises InvalidParameter."""
     filters = tuple(map(filter_of, lines))
     names = [one.filter_id for one in filters]
     if len(names) > MOST_FILTERS:

@@ -54,7 +54,6 @@ HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
 def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: str = "") -> None:
-    """Record the download by a user, or by `reader`, the person's name at another site."""
     note(
         f"study.export_{name}",
         subject=study.name,

@@ -73,7 +73,6 @@ def note(intent: Intent, state: str, problem: str = "") -> bool:
 
 @transaction.atomic
 def note_paid(intent: Intent) -> None:
-    """Record that a bonus was paid, and its cost, once."""
     RecruiterCharge.objects.get_or_create(
         connection=intent.connection,
         kind=RecruiterCharge.Kind.BONUS,
@@ -133,7 +132,6 @@ SessionState = Session.State
 def approve_assignment(
     *, requester: Requester, public_id: str, feedback: str, override_rejection: bool
 ) -> None:
-    """Approve the assignment and, for a participant, the submission at the recruiter."""
     session = _session(requester, public_id)
     if session is not None and _is_decided(session, Kind.REJECT) and not override_rejection:
         raise InvalidAssignmentState(_contradiction(session, "rejected"))
@@ -149,7 +147,6 @@ def approve_assignment(
 
 @transaction.atomic
 def reject_assignment(*, requester: Requester, public_id: str, feedback: str) -> None:
-    """Reject the assignment and, for a participant, the submission at the recruiter."""
     session = _session(requester, public_id)
     if session is not None:
         if _is_decided(session, Kind.APPROVE):
@@ -302,7 +299,6 @@ def message_participant(
 
 
 def approve_overdue() -> int:
-    """Record for the recruiter what time has approved here; return how many sessions."""
     others = SessionItem.objects.filter(session=OuterRef("pk"))
     others = others.exclude(assignment__status=Assignment.Status.APPROVED)
     # One that was refused there stands among what somebody must look after.

@@ -133,7 +133,6 @@ def hand_in(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assig
 
 
 def hand_in_form(*, public_id: str, answer: str) -> Assignment:
-    """The same for a form on our own page, which was checked."""
     submit = partial(submit_answer, public_id=public_id, answer=answer, is_checked=True)
     return _hand_in(submit, public_id, answer)
 
@@ -251,8 +250,6 @@ def _give_back(locked: Session) -> None:
 
 
 def settle_sessions(now: datetime) -> int:
-    """Time out overdue sessions, and complete those whose last request was cut off; return how
-    many changed."""
     n = 0
     waiting = SessionItem.objects.filter(
         session=OuterRef("pk"), assignment__status=Assignment.Status.ACCEPTED

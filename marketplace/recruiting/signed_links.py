@@ -45,8 +45,6 @@ class Expired(NotVerified):
 
 
 class PublishedKeys:
-    """The public keys at an address, kept for a day; asked for again if one is unknown."""
-
     def __init__(self, url: str, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._url, self._monotonic, self._lock = url, monotonic, threading.Lock()
         self._keys: dict[str, RSAPublicKey] = {}

@@ -300,7 +300,6 @@ class StudyValues:
 def open_study(
     *, requester: Requester, hit_type: HitType, values: StudyValues, user: User | None = None
 ) -> RecruitedStudy:
-    """Open a study of the requester's HIT type, which a recruiter pays for from now on."""
     _check(requester, hit_type, values)
     columns = asdict(values)
     kind, panel = columns.pop("kind"), columns.pop("panel")

@@ -1,6 +1,3 @@
-"""What became of submissions at their recruiter, followed here: there is the truth of who left,
-whose time was over, and what was approved by time or by hand."""
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -37,7 +37,6 @@ def unread(worker: WorkerAccount) -> int:
 
 @register.filter
 def timestamp(time: datetime | None, layout: str = "Y-m-d H:i") -> SafeString | str:
-    """A `time` element in UTC; empty without a time."""
     if time is None:
         return ""
     minute = f"{formatted(time, layout)} UTC"

@@ -1,5 +1,3 @@
-"""The pages of those who run the marketplace."""
-
 import csv
 import secrets
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Prolific's words and numbers, and ours: states, amounts in minor units, codes with actions."""
-
 import csv
 import io
 import re

@@ -1,5 +1,3 @@
-"""A requester's studies with links: of panels, and of an own lab with invite links."""
-
 import csv
 from collections.abc import Callable, Iterable
 from functools import partial, wraps

@@ -1,5 +1,3 @@
-"""A requester's account: sign-up, keys, balance and statement."""
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec

@@ -1,5 +1,3 @@
-"""Who may see a worker's page, and what others see instead."""
-
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -215,7 +213,6 @@ def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """The client's address, as far as the proxies are trusted."""
     return str(get_adapter(request).get_client_ip(request))
 
 

@@ -1,5 +1,3 @@
-"""Signing up, in and out; and the worker's profile."""
-
 from typing import Any
 
 from allauth.account.utils import perform_login

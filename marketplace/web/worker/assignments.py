@@ -1,5 +1,3 @@
-"""Doing work: accept, work, return, submit."""
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required

@@ -1,5 +1,3 @@
-"""Finding work: the list of groups, and previews."""
-
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal

@@ -1,5 +1,3 @@
-"""What a worker is qualified for: asking for it, and taking the tests."""
-
 from typing import Any
 
 from django.contrib import messages

@@ -1,5 +1,3 @@
-"""A worker's assignments, earnings and messages."""
-
 import json
 from datetime import timedelta
 from decimal import Decimal

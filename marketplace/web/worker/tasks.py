@@ -102,7 +102,6 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
 
 
 def work_state(assignment: Assignment, *, with_draft: bool = False) -> dict[str, Any]:
-    """The assignment's state by the server's clock."""
     saved, due = draft_of(assignment), participants_due(assignment)
     state: dict[str, Any] = {
         "revision": saved.revision if saved else 0,
@@ -116,7 +115,6 @@ def work_state(assignment: Assignment, *, with_draft: bool = False) -> dict[str,
 
 
 def participants_due(assignment: Assignment) -> datetime | None:
-    """When a participant's time is over, which is before nothing is accepted any more."""
     return due_at_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None
 
 
