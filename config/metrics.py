@@ -28,8 +28,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 
-from marketplace.hits.settlement import assignments_by_status, hits_by_status
-from marketplace.models import LedgerAudit
+from marketplace.hits.settlement import count_by_status
+from marketplace.models import Assignment, Hit, LedgerAudit
 from marketplace.money.reconciliation import totals
 from marketplace.notifications.delivery import deliveries
 from work.periodic import backlogs, is_late
@@ -160,19 +160,19 @@ def _work(now: datetime) -> Iterator[Metric]:
 
 def _hits() -> Iterator[Metric]:
     for name, text, counts in (
-        ("assay_hits", "HITs on this site's marketplace.", hits_by_status()),
-        ("assay_assignments", "Assignments of these HITs.", assignments_by_status()),
+        ("assay_hits", "HITs on this site's marketplace.", count_by_status(Hit)),
+        ("assay_assignments", "Assignments of these HITs.", count_by_status(Assignment)),
     ):
         yield _figure(name, text, {(status,): n for status, n in counts.items()}, ("status",))
 
 
 def _money() -> Iterator[Metric]:
-    money = totals()
-    balances = {(kind,): float(amount) for kind, amount in money.balances_usd.items()}
+    by_kind, earned_usd, paid_out_usd = totals()
+    balances = {(kind,): float(amount) for kind, amount in by_kind.items()}
     yield _figure("assay_balance_usd", "What accounts of a kind hold.", balances, ("account",))
     for name, text, amount in (
-        ("assay_earned_usd", "Rewards and bonuses that workers were paid.", money.earned_usd),
-        ("assay_paid_out_usd", "Earnings that left the marketplace.", money.paid_out_usd),
+        ("assay_earned_usd", "Rewards and bonuses that workers were paid.", earned_usd),
+        ("assay_paid_out_usd", "Earnings that left the marketplace.", paid_out_usd),
     ):
         yield _figure(name, text, {(): float(amount)}, is_counter=True)
 

@@ -13,31 +13,50 @@ SECRETS = ("MARKETPLACE_OPERATOR_SECRET", "METRICS_TOKEN")
 
 
 @register(Tags.security, deploy=True)
-def check_play_money(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    names = ("MARKETPLACE_TESTING", "MARKETPLACE_TEST_FUNDS")
-    return [
-        Warning(
-            f"{name} is true on a site that others can reach: it is for trying things out, and "
-            "lets a requester have funds, time or faults at will.",
-            hint=f"Leave {name} out where people are paid.",
-            id=f"marketplace.W00{number}",
-        )
-        for number, name in enumerate(names, 1)
-        if getattr(settings, name) and not settings.OWN_MACHINE
-    ]
-
-
-@register(Tags.security, deploy=True)
-def check_crowd(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    if settings.OWN_MACHINE or not settings.SIMULATED_CROWD:
-        return []
-    return [
-        Warning(
+def check_exposure(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    is_reachable = not settings.OWN_MACHINE
+    is_readable = not settings.PROLIFIC_URL.startswith("https://")
+    play_money = (
+        "{name} is true on a site that others can reach: it is for trying things out, and "
+        "lets a requester have funds, time or faults at will."
+    )
+    risks = (
+        (
+            is_reachable and settings.MARKETPLACE_TESTING,
+            "W001",
+            play_money.format(name="MARKETPLACE_TESTING"),
+            "Leave MARKETPLACE_TESTING out where people are paid.",
+        ),
+        (
+            is_reachable and settings.MARKETPLACE_TEST_FUNDS,
+            "W002",
+            play_money.format(name="MARKETPLACE_TEST_FUNDS"),
+            "Leave MARKETPLACE_TEST_FUNDS out where people are paid.",
+        ),
+        (
+            "*" in settings.ALLOWED_HOSTS,
+            "W004",
+            "ALLOWED_HOSTS has *: requests under any name are answered.",
+            "Name the site's own hosts.",
+        ),
+        (
+            is_reachable and is_readable,
+            "W005",
+            "PROLIFIC_URL does not begin with https://: researchers' tokens travel in clear.",
+            "Leave PROLIFIC_URL out, which is Prolific's own.",
+        ),
+        (
+            is_reachable and settings.SIMULATED_CROWD,
+            "W006",
             "SIMULATED_CROWD is true on a site that others can reach: simulated workers take HITs "
             "that people are meant to, and are paid for them.",
-            hint="Leave SIMULATED_CROWD out where people work.",
-            id="marketplace.W006",
-        )
+            "Leave SIMULATED_CROWD out where people work.",
+        ),
+    )
+    return [
+        Warning(text, hint=hint, id=f"marketplace.{number}")
+        for is_there, number, text, hint in risks
+        if is_there
     ]
 
 
@@ -51,32 +70,6 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
         )
         for name in SECRETS
         if 0 < len(os.environ.get(name, "")) < SHORTEST_SECRET
-    ]
-
-
-@register(Tags.security, deploy=True)
-def check_recruiter(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    if settings.OWN_MACHINE or settings.PROLIFIC_URL.startswith("https://"):
-        return []
-    return [
-        Warning(
-            "PROLIFIC_URL does not begin with https://: researchers' tokens travel in clear.",
-            hint="Leave PROLIFIC_URL out, which is Prolific's own.",
-            id="marketplace.W005",
-        )
-    ]
-
-
-@register(Tags.security, deploy=True)
-def check_hosts(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    if "*" not in settings.ALLOWED_HOSTS:
-        return []
-    return [
-        Warning(
-            "ALLOWED_HOSTS has *: requests under any name are answered.",
-            hint="Name the site's own hosts.",
-            id="marketplace.W004",
-        )
     ]
 
 

@@ -38,22 +38,14 @@ MarketplaceError
 +-- InvalidQualificationRequestState
 +-- InvalidMaximumAssignmentsIncrease
 +-- ProtocolError                not a matter of this app's: signatures, types, rates
-+-- WorkRefused                  what a worker asked for can't be had
++-- WorkRefused                  what a worker asked for can't be had; raised itself, with a
+    |                            code, where no caller tells the case from others
     +-- NoAssignmentsLeft
     +-- AlreadyWorkedOn
-    +-- HitExpired
     +-- AssignmentClosed         returned or run out of time
-    +-- AssignmentNotHeld        already submitted
-    +-- NothingAnswered
-    +-- FormNotChecked           a QuestionForm's answers came past its page
-    +-- PreviewOnly
     +-- NotQualified
     +-- RequestRefused           of a qualification
-    +-- SubmissionTooLarge
-    +-- AnswerRefused            against the schema that the requester's page carries
-    +-- DraftTooLarge
     +-- DraftChanged             saved from another tab or device meanwhile
-    +-- NoMoreTime
     +-- ErasureRefused           work or money is open
     +-- ChannelClosed            a link that leads nowhere, or not any more
     +-- ParticipantUnknown       a panel's link that doesn't say who comes
@@ -221,6 +213,10 @@ class WorkRefused(MarketplaceError):
 
     status = 409
 
+    def __init__(self, text: str, *, code: str = "", status: int | None = None) -> None:
+        super().__init__(text, code=code)
+        self.status = status or self.status
+
 
 class NoAssignmentsLeft(WorkRefused):
     status = 410
@@ -229,27 +225,8 @@ class NoAssignmentsLeft(WorkRefused):
 class AlreadyWorkedOn(WorkRefused): ...
 
 
-class HitExpired(WorkRefused):
-    status = 410
-
-
 class AssignmentClosed(WorkRefused):
     status = 410
-
-
-class AssignmentNotHeld(WorkRefused): ...
-
-
-class NothingAnswered(WorkRefused):
-    status = 400
-
-
-class FormNotChecked(WorkRefused):
-    status = 400
-
-
-class PreviewOnly(WorkRefused):
-    status = 403
 
 
 class NotQualified(WorkRefused):
@@ -260,35 +237,8 @@ class RequestRefused(WorkRefused):
     """A qualification that can't be asked for, or not now."""
 
 
-class SubmissionTooLarge(WorkRefused):
-    status = 413
-
-    def __init__(self) -> None:
-        super().__init__(
-            _("The form is larger than this marketplace takes. Nothing was submitted.")
-        )
-
-
-class AnswerRefused(WorkRefused):
-    status = 422
-
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = problems
-        super().__init__(
-            _("Your answer was not taken, since the page's own rules forbid it: %(problems)s.")
-            % {"problems": "; ".join(problems)}
-        )
-
-
-class DraftTooLarge(WorkRefused):
-    status = 413
-
-
 class DraftChanged(WorkRefused):
     """Saved from another tab or device since this one last looked."""
-
-
-class NoMoreTime(WorkRefused): ...
 
 
 class ErasureRefused(WorkRefused):
@@ -301,10 +251,6 @@ class ChannelClosed(WorkRefused):
 
 class ParticipantUnknown(WorkRefused):
     status = 400
-
-
-class NotYourBrowser(WorkRefused):
-    status = 403
 
 
 class RequesterDoesNotExist(Missing):

@@ -18,7 +18,9 @@ class _Body:
         yield self.content
 
 
-def network_client(endpoint_url: str, requester_keys: Mapping[str, str]) -> Any:
+def network_client(
+    endpoint_url: str, requester_keys: Mapping[str, str], config: Config = ONE_ATTEMPT
+) -> Any:
     """An ordinary boto3 client; `requester_keys` is what `create_requester --json` prints."""
 
     import boto3
@@ -29,13 +31,13 @@ def network_client(endpoint_url: str, requester_keys: Mapping[str, str]) -> Any:
         region_name="us-east-1",
         aws_access_key_id=requester_keys["access_key_id"],
         aws_secret_access_key=requester_keys["secret_access_key"],
-        config=ONE_ATTEMPT,
+        config=config,
     )
 
 
-def in_process_client(requester_keys: Mapping[str, str]) -> Any:
+def in_process_client(requester_keys: Mapping[str, str], config: Config = ONE_ATTEMPT) -> Any:
     """A boto3 client whose signed requests go straight into this process's site."""
-    client = network_client(ENDPOINT_URL, requester_keys)
+    client = network_client(ENDPOINT_URL, requester_keys, config)
     client.meta.events.register("before-send.mturk.*", send_in_process)
     return client
 

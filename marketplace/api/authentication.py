@@ -23,9 +23,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from encryption import decrypt
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, RateBucket, Requester
-from marketplace.people.enrolment import find_active_key, is_owners, note_use, secret_of
+from marketplace.people.enrolment import find_active_key, is_owners, note_use
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 SERVICE = "mturk-requester"
@@ -311,7 +312,7 @@ def authenticated_key(
         if (key := find_active_key(access_key_id)) is None:
             return None
         found.append(key)
-        return secret_of(key)
+        return decrypt(key.encrypted_secret)
 
     now = timezone.now()
     authenticate(received, secret_for=secret_for, now=now)

@@ -1,5 +1,3 @@
-"""The API's one entry point: authenticate, read, do, answer."""
-
 import json
 import logging
 import uuid
@@ -22,7 +20,7 @@ from marketplace.api import (
 )
 from marketplace.api.authentication import amazon_host_of, authenticated_key, read_body
 from marketplace.api.fault_injection import disconnect
-from marketplace.api.inputs import INPUTS, OPERATIONS, Operation, read_request
+from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
 from marketplace.exceptions import MarketplaceError, ProtocolError
 
 # The one border where this app's exceptions become the protocol's errors.
@@ -68,22 +66,12 @@ def describe(error: exceptions.MarketplaceError, *, now: datetime) -> tuple[int,
     }
 
 
-def describe_fault(*, now: datetime) -> tuple[int, dict[str, Any]]:
-    # Clients try again after a 500.
-    return 500, {
-        "__type": "ServiceFault",
-        "Message": f"The marketplace could not answer this request. ({_epoch_ms(now)})",
-        "TurkErrorCode": "AWS.ServiceFault",
-    }
-
-
 def _epoch_ms(now: datetime) -> int:
     return int(now.timestamp() * 1000)
 
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 SERVICE_TARGET = "MTurkRequesterServiceV20170117"
-UNKNOWN_OPERATION = "The operation is not one of this API's."
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +91,10 @@ def requester_api(request: HttpRequest) -> HttpResponse:
         return refusal(error)
     except Exception:
         logger.exception("The requester API failed at %s", request.headers.get("X-Amz-Target"))
-        return _answer(*describe_fault(now=timezone.now()))
+        # Clients try again after a 500.
+        message = f"The marketplace could not answer this request. ({_epoch_ms(timezone.now())})"
+        fault = {"__type": "ServiceFault", "Message": message, "TurkErrorCode": "AWS.ServiceFault"}
+        return _answer(500, fault)
 
 
 def refusal(error: MarketplaceError) -> HttpResponse:
@@ -115,19 +106,12 @@ def _perform(request: HttpRequest) -> HttpResponse:
     key = authenticated_key(request, body, signed_host=amazon_host_of(request.headers))
     authentication.take_token(key, now=timezone.now())
     prefix, name = request.headers.get("X-Amz-Target", "").rpartition(".")[::2]
-    if prefix != SERVICE_TARGET:
-        raise ProtocolError("UnknownOperationException", UNKNOWN_OPERATION)
-    function = _find_operation(name)
+    if prefix != SERVICE_TARGET or name not in OPERATIONS:
+        raise ProtocolError("UnknownOperationException", "The operation is not one of this API's.")
     parameters = read_request(INPUTS[name], _payload(body))
     fault_injection.before_operation(name)
-    content = function(key.requester, parameters) or {}
+    content = OPERATIONS[name](key.requester, parameters) or {}
     return disconnect(request) if fault_injection.must_drop(name) else _answer(200, content)
-
-
-def _find_operation(name: str) -> Operation:
-    if name in OPERATIONS:
-        return OPERATIONS[name]
-    raise ProtocolError("UnknownOperationException", UNKNOWN_OPERATION)
 
 
 def _payload(body: bytes) -> dict[str, Any]:

@@ -33,12 +33,8 @@ MOST_SECONDS = 60.0
 Kind = Fault.Kind
 
 
-def is_testing() -> bool:
-    return bool(getattr(settings, "MARKETPLACE_TESTING", False))
-
-
 def before_operation(name: str) -> None:
-    if not is_testing():
+    if not settings.MARKETPLACE_TESTING:
         return
     delay = _take(name, Kind.DELAY)
     if delay is not None:
@@ -48,7 +44,7 @@ def before_operation(name: str) -> None:
 
 
 def must_drop(name: str) -> bool:
-    return is_testing() and _take(name, Kind.DROP) is not None
+    return bool(settings.MARKETPLACE_TESTING and _take(name, Kind.DROP))
 
 
 def _take(name: str, kind: Kind) -> Fault | None:
@@ -72,7 +68,7 @@ def testing_only(*methods: str) -> Callable[[View], View]:
         @require_http_methods(methods)
         @wraps(view)
         def guarded(request: HttpRequest) -> JsonResponse:
-            if not is_testing():
+            if not settings.MARKETPLACE_TESTING:
                 raise Http404("MARKETPLACE_TESTING is off.")
             try:
                 return view(request)

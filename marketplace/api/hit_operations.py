@@ -11,7 +11,6 @@ from marketplace.api.outputs import (
     assignment_output,
     bonus_output,
     hit_output,
-    new_hit_output,
     next_token,
     page_of,
     position_of,
@@ -28,7 +27,7 @@ from marketplace.exceptions import (
 from marketplace.hits import creation, lifecycle, review
 from marketplace.hits.creation import HitTypeValues, create_hit_type as publish_hit_type
 from marketplace.models import Assignment, BonusPayment, Hit, HitQuerySet, Requester, ReviewPolicy
-from marketplace.qualifications.definitions import find_type, read_requirements
+from marketplace.qualifications.definitions import find_type, read_requirement
 from marketplace.qualifications.system import find_system
 from marketplace.recruiting import intents, rules
 
@@ -47,7 +46,7 @@ def type_values(parameters: Parameters) -> HitTypeValues:
         reward_usd=Decimal(parameters["Reward"]),
         assignment_duration_seconds=parameters["AssignmentDurationInSeconds"],
         auto_approval_delay_seconds=parameters["AutoApprovalDelayInSeconds"],
-        requirements=read_requirements(parameters["QualificationRequirements"]),
+        requirements=tuple(map(read_requirement, parameters["QualificationRequirements"])),
     )
 
 
@@ -58,7 +57,7 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
         type_values=type_values(parameters),
         values=_hit_values(parameters),
     )
-    return {"HIT": new_hit_output(hit)}
+    return {"HIT": hit_output(hit, is_new=True)}
 
 
 @operation("CreateHITWithHITType")
@@ -67,7 +66,7 @@ def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> di
     hit = rules.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
     )
-    return {"HIT": new_hit_output(hit)}
+    return {"HIT": hit_output(hit, is_new=True)}
 
 
 @operation("GetHIT")
@@ -141,7 +140,6 @@ def update_hit_review_status(requester: Requester, parameters: Parameters) -> No
 
 
 def find_hit(requester: Requester, public_id: str) -> Hit:
-    """The requester's HIT, settled and with its counts."""
     rows = Hit.objects.of(requester).filter(public_id=public_id)
     lifecycle.settle_due(rows, now=clock.now())
     return first_or_raise(with_output_fields(rows), HitDoesNotExist(public_id))
@@ -306,21 +304,19 @@ def list_review_policy_results(requester: Requester, parameters: Parameters) -> 
     parts: list[Part] = []
     for level in levels:
         if level in policies:
-            output[f"{level}ReviewPolicy"] = _policy(policies[level])
+            output[f"{level}ReviewPolicy"] = {
+                "PolicyName": policies[level].name,
+                "Parameters": [
+                    {name: value for name, value in parameter.items() if value is not None}
+                    for parameter in policies[level].parameters
+                ],
+            }
             output[f"{level}ReviewReport"] = {f"Review{kind}": [] for kind in kinds}
             parts += _parts(policies[level], kinds)
     page = parts[start : start + parameters["MaxResults"]]
     for level, kind, detail in page:
         output[f"{level}ReviewReport"][f"Review{kind}"].append(detail)
     return output | ({"NextToken": next_token(scope, start + len(page))} if page else {})
-
-
-def _policy(policy: ReviewPolicy) -> dict[str, Any]:
-    parameters = [
-        {name: value for name, value in parameter.items() if value is not None}
-        for parameter in policy.parameters
-    ]
-    return {"PolicyName": policy.name, "Parameters": parameters}
 
 
 def _parts(policy: ReviewPolicy, kinds: list[str]) -> list[Part]:

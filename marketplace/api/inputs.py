@@ -17,7 +17,6 @@ from marketplace.notifications.events import ASSIGNMENT_EVENTS, HIT_EVENTS, PING
 # A value of the wrong type is a SerializationException; values of the right type that break a
 # constraint are gathered into one ValidationException. Both read as AWS's own do.
 
-Path = str
 LONGEST_ECHO = 256
 
 
@@ -150,7 +149,7 @@ def read_request(members: Mapping[str, Member], payload: Mapping[str, Any]) -> d
 
 
 def _problems_within(
-    structure: Structure, values: Mapping[str, Any], payload: Mapping[str, Any], path: Path
+    structure: Structure, values: Mapping[str, Any], payload: Mapping[str, Any], path: str
 ) -> Iterator[str]:
     for name, member in structure.members.items():
         inner = f"{path}.{_lower(name)}" if path else _lower(name)
@@ -160,7 +159,7 @@ def _problems_within(
             yield _problem("null", inner, "Member must not be null")
 
 
-def _problems(kind: Kind, value: Any, payload: Any, path: Path) -> Iterator[str]:
+def _problems(kind: Kind, value: Any, payload: Any, path: str) -> Iterator[str]:
     for reason in kind.broken(value):
         yield _problem(f"'{_echo(payload)}'", path, reason)
     if isinstance(kind, Structure):
@@ -170,7 +169,7 @@ def _problems(kind: Kind, value: Any, payload: Any, path: Path) -> Iterator[str]
             yield from _problems_within(kind.member, member, raw, f"{path}.{number}.member")
 
 
-def _problem(echo: str, path: Path, reason: str) -> str:
+def _problem(echo: str, path: str, reason: str) -> str:
     return f"Value {echo} at '{path}' failed to satisfy constraint: {reason}"
 
 

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -37,16 +37,10 @@ def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
     )
 
 
-def new_hit_output(hit: Hit) -> dict[str, Any]:
-    return _hit_output(hit, stored_requirements(hit.hit_type))
-
-
-def hit_output(hit: Hit) -> dict[str, Any]:
-    return _hit_output(hit, requirements_of(hit.hit_type))
-
-
-def _hit_output(hit: Hit, requirements: Sequence[RequirementValues]) -> dict[str, Any]:
+def hit_output(hit: Hit, *, is_new: bool = False) -> dict[str, Any]:
+    """For a HIT from `with_output_fields()`, or a new one."""
     hit_type = hit.hit_type
+    requirements = stored_requirements(hit_type.public_id) if is_new else requirements_of(hit_type)
     output = {
         "HITId": hit.public_id,
         "HITTypeId": hit_type.public_id,

@@ -35,6 +35,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
+from encryption import decrypt
 from marketplace.api import authentication
 from marketplace.api.authentication import is_owners_request, read_body, requester_signed
 from marketplace.api.request_bodies import Body, hit_type_of, posting_of, recruiter_of, study_of
@@ -45,7 +46,7 @@ from marketplace.exceptions import (
     first_or_raise,
 )
 from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
-from marketplace.people.enrolment import find_active_key, is_owners, note_use, secret_of
+from marketplace.people.enrolment import find_active_key, is_owners, note_use
 from marketplace.recruiting.calls import (
     Action,
     receive_event,
@@ -348,7 +349,7 @@ def _signing_key(request: HttpRequest) -> AccessKey:
     key, now = find_active_key(values[0]), timezone.now()
     signature = request.GET.get("signature", "")
     signed = "\n".join([request.path, *values]).encode()
-    if key is None or not _matches(secret_of(key), signed, signature):
+    if key is None or not _matches(decrypt(key.encrypted_secret), signed, signature):
         raise PermissionDenied(_("This address is not signed by an access key."))
     # It is signed, so `expires` is what the signer wrote.
     is_time = values[2].isdecimal() and len(values[2]) <= LONGEST_TIME

@@ -1,5 +1,6 @@
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 
 from marketplace import clock
@@ -34,7 +35,7 @@ from marketplace.qualifications import definitions, requests
 from marketplace.qualifications.definitions import find_own_type
 from marketplace.qualifications.system import ALL, SystemQualification, find_system
 from marketplace.recruiting import intents
-from marketplace.recruiting.intents import message_participant
+from marketplace.recruiting.intents import message_worker
 
 
 @operation("CreateWorkerBlock")
@@ -116,26 +117,25 @@ def get_account_balance(requester: Requester, parameters: Parameters) -> dict[st
 
 
 @operation("AssociateQualificationWithWorker")
+@transaction.atomic
 def associate_qualification(requester: Requester, parameters: Parameters) -> None:
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, value = find_worker(parameters["WorkerId"]), parameters["IntegerValue"]
-    notify = parameters["SendNotification"]
-    requests.associate(
-        qualification_type=qualification_type, worker=worker, value=value, notify=notify
+    requests.grant(
+        qualification_type=qualification_type, worker=worker, value=value, at=clock.now()
     )
-    if notify:
-        message_participant(requester, worker, *requests.value_message(qualification_type, value))
+    if parameters["SendNotification"]:
+        message_worker(requester, worker, *requests.value_message(qualification_type, value))
 
 
 @operation("DisassociateQualificationFromWorker")
+@transaction.atomic
 def disassociate_qualification(requester: Requester, parameters: Parameters) -> None:
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
     worker, reason = find_worker(parameters["WorkerId"]), parameters["Reason"]
     requests.disassociate(qualification_type=qualification_type, worker=worker, reason=reason)
     if reason:
-        message_participant(
-            requester, worker, *requests.revocation_message(qualification_type, reason)
-        )
+        message_worker(requester, worker, *requests.revocation_message(qualification_type, reason))
 
 
 @operation("GetQualificationScore")

@@ -101,7 +101,9 @@ def _create(file: Path) -> Authority:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    draft = _write_new(file.with_name(f".{secrets.token_hex(8)}"), Authority(key, certificate))
+    draft = file.with_name(f".{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        stream.write(Authority(key, certificate).pem())
     try:
         os.link(draft, file)  # fails where one is there: nothing is ever written over
     except FileExistsError:
@@ -131,12 +133,6 @@ def _read(file: Path) -> Authority:
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise BridgeUnfit(f"{file} has another kind of key than the bridge's. Delete it.")
     return Authority(key, certificate)
-
-
-def _write_new(file: Path, authority: Authority) -> Path:
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(authority.pem())
-    return file
 
 
 def _replace(file: Path, content: bytes) -> None:

@@ -62,19 +62,16 @@ class Marketplace:
         forwarded = {
             name: value for name, value in headers if name.lower() not in NOT_FORWARDED
         } | {SIGNED_HOST: signed_host}
-        connection = self._connection()
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=SECONDS)
         try:
-            connection.request("POST", urlsplit(self.url).path or "/", body, forwarded)
+            connection.request("POST", parts.path or "/", body, forwarded)
             return _read(connection.getresponse())
         except (OSError, HTTPException) as error:
             raise MarketplaceLost(f"{type(error).__name__}: {error}") from error
         finally:
             connection.close()
-
-    def _connection(self) -> HTTPConnection:
-        parts = urlsplit(self.url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        return kind(parts.hostname or "", parts.port, timeout=SECONDS)
 
 
 def find_marketplace(url: str) -> Marketplace:
@@ -287,16 +284,13 @@ class _Tunnel(BaseHTTPRequestHandler):
         except ValueError:
             self._refuse(400, "SerializationException", "A header cannot be led on.")
         else:
-            self._pass_on(answer)
-
-    def _pass_on(self, answer: Answer) -> None:
-        with answer.content as content:
-            self.send_response_only(answer.status)
-            for name, value in answer.headers:
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(answer.n_bytes))
-            self.end_headers()
-            shutil.copyfileobj(content, self.wfile)
+            with answer.content as content:
+                self.send_response_only(answer.status)
+                for name, value in answer.headers:
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(answer.n_bytes))
+                self.end_headers()
+                shutil.copyfileobj(content, self.wfile)
 
     def _refuse_destination(self, destination: str) -> None:
         self.server.report(

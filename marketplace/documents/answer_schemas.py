@@ -115,7 +115,7 @@ class Budget:
     # Of this thread alone: other requests of the same process do not count.
     ends_at: float = field(default_factory=lambda: time.thread_time() + MOST_SECONDS)
 
-    def spend(self, steps: int) -> None:
+    def spend(self, steps: int = 1) -> None:
         """Count a loop's steps before it runs. Raises TooManySteps."""
         self.steps_left -= steps
         self.steps_to_clock -= steps
@@ -138,12 +138,9 @@ class _Check:
     budget: Budget
     errors: list[str] = field(default_factory=list)
 
-    def step(self, steps: int = 1) -> None:
-        self.budget.spend(steps)
-
     def canonical(self, value: Any) -> Any:
         """Equal if and only if the JSON values are equal (true != 1, 1 == 1.0)."""
-        self.step()
+        self.budget.spend()
         if isinstance(value, list):
             return ("array", *map(self.canonical, value))
         if isinstance(value, dict):
@@ -152,7 +149,7 @@ class _Check:
         return ("boolean" if isinstance(value, bool) else "", value)
 
     def run(self, value: Any, schema: Any, path: str) -> bool:
-        self.step()
+        self.budget.spend()
         if isinstance(schema, bool):
             return schema or self.fail(path, "is not expected")
         return all(
@@ -162,7 +159,6 @@ class _Check:
         )
 
     def fits(self, value: Any, schema: Any) -> bool:
-        """Whether the value meets an optional schema; errors are dropped."""
         errors, self.errors = self.errors, []
         result = self.run(value, schema, "")
         self.errors = errors
@@ -192,7 +188,7 @@ def _bound(
 
 def _type(run: _Check, value: Any, schema: Any, path: str) -> bool:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    run.step(len(names))
+    run.budget.spend(len(names))
     return any(TYPES[name](value) for name in names) or run.fail(
         path, f"is not of type {' or '.join(names)}"
     )
@@ -210,19 +206,19 @@ def _const(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _required(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    run.step(len(schema["required"]))
+    run.budget.spend(len(schema["required"]))
     missing = [key for key in schema["required"] if key not in value]
     return not missing or run.fail(path, f"lacks {', '.join(map(str, missing))}")
 
 
 def _properties(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    run.step(len(schema["properties"]))
+    run.budget.spend(len(schema["properties"]))
     known = [(key, each) for key, each in schema["properties"].items() if key in value]
     return all(run.run(value[key], each, f"{path}.{key}".lstrip(".")) for key, each in known)
 
 
 def _additional(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    run.step(len(value))
+    run.budget.spend(len(value))
     others = [key for key in value if key not in schema.get("properties", {})]
     rest = schema["additionalProperties"]
     return all(run.run(value[key], rest, f"{path}.{key}".lstrip(".")) for key in others)

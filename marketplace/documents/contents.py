@@ -121,8 +121,6 @@ ATTRIBUTES = {
     "td": {"colspan", "rowspan"},
     "th": {"colspan", "rowspan", "scope"},
 }
-SCHEMES = {"http", "https", "mailto"}
-REFERRER = "noopener noreferrer"
 
 
 def sanitise(html: str) -> str:
@@ -130,18 +128,14 @@ def sanitise(html: str) -> str:
         html,
         tags=TAGS,
         attributes=ATTRIBUTES,
-        url_schemes=SCHEMES,
+        url_schemes={"http", "https", "mailto"},
         url_relative="deny",
-        link_rel=REFERRER,
+        link_rel="noopener noreferrer",
         set_tag_attribute_values={
             "a": {"target": "_blank"},
             "img": {"referrerpolicy": "no-referrer", "loading": "lazy"},
         },
     )
-
-
-def plain(html: str) -> str:
-    return " ".join(unescape(nh3.clean(html, tags=set(), attributes={})).split())
 
 
 # Web addresses that strangers wrote.
@@ -193,7 +187,8 @@ def read_content(element: Element) -> Content:
         return Content("media", media=_media(element))
     text = text_of(element).strip()
     if kind == "FormattedContent":
-        return Content("formatted", text=plain(text), html=sanitise(text))
+        plain = " ".join(unescape(nh3.clean(text, tags=set(), attributes={})).split())
+        return Content("formatted", text=plain, html=sanitise(text))
     return Content("title" if kind == "Title" else "text", text=text)
 
 

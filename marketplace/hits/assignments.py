@@ -12,17 +12,11 @@ from marketplace.documents.answers import render_answers
 from marketplace.documents.questions import is_form, parse_question
 from marketplace.exceptions import (
     AlreadyWorkedOn,
-    AnswerRefused,
     AssignmentClosed,
     AssignmentDoesNotExist,
-    AssignmentNotHeld,
-    FormNotChecked,
     HitDoesNotExist,
-    HitExpired,
     HitTypeDoesNotExist,
     NoAssignmentsLeft,
-    NothingAnswered,
-    PreviewOnly,
     WorkRefused,
     first_or_raise,
 )
@@ -86,11 +80,16 @@ def return_assignment(*, assignment: Assignment) -> None:
     now = clock.now()
     assignment, hit = lock_assignment(assignment.public_id, now=now)
     require_accepted(assignment)
-    assignment.status = Status.RETURNED
+    _give_up(assignment, hit, Status.RETURNED, now=now)
+
+
+def _give_up(assignment: Assignment, hit: Hit, status: Status, *, now: datetime) -> None:
+    assignment.status = status
     assignment.closed_at = now
     assignment.save(update_fields=["status", "closed_at"])
-    AssignmentDraft.objects.filter(assignment=assignment).delete()
-    announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)
+    if status == Status.RETURNED:
+        AssignmentDraft.objects.filter(assignment=assignment).delete()
+    announce(f"Assignment{status.value}", hit=hit, assignment=assignment, at=now)
     lifecycle.refresh(hit, now=now)
 
 
@@ -98,7 +97,11 @@ def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]
     """Hand in the answers; repeating it changes nothing. Expired assignments stay settled even if
     the answers come too late."""
     if public_id == PREVIEW_ID:
-        raise PreviewOnly(_("This was a preview. Accept the HIT first, then submit your work."))
+        raise WorkRefused(
+            _("This was a preview. Accept the HIT first, then submit your work."),
+            code="preview_only",
+            status=403,
+        )
     problems = _problems_of(public_id, fields)
     answer = answer_document(fields)
     return submit_answer(public_id=public_id, answer=answer, is_checked=False, problems=problems)
@@ -126,15 +129,31 @@ def submit_answer(
     with transaction.atomic():
         assignment, hit = lock_assignment(public_id, now=now)
         if not is_checked and is_form(hit.question):
-            raise FormNotChecked(_("This HIT is answered on the marketplace's own page."))
+            raise WorkRefused(
+                _("This HIT is answered on the marketplace's own page."),
+                code="form_not_checked",
+                status=400,
+            )
         if assignment.status == Status.ACCEPTED and answer is not None:
             if problems:
-                raise AnswerRefused(list(problems))
+                raise WorkRefused(
+                    _(
+                        "Your answer was not taken, since the page's own rules forbid it: "
+                        "%(problems)s."
+                    )
+                    % {"problems": "; ".join(problems)},
+                    code="answer_refused",
+                    status=422,
+                )
             hand_in_locked(assignment, hit, answer, now=now)
     if assignment.status in Assignment.GIVEN_UP_STATUSES:
         require_accepted(assignment)
     if assignment.status == Status.ACCEPTED:
-        raise NothingAnswered(_("The form came in without a single answer. Nothing was submitted."))
+        raise WorkRefused(
+            _("The form came in without a single answer. Nothing was submitted."),
+            code="nothing_answered",
+            status=400,
+        )
     return assignment
 
 
@@ -169,7 +188,6 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
 
 
 def find_group(public_id: str) -> HitType:
-    """The HIT type with this id or HIT group id, of any requester."""
     if not is_entity_id(public_id):
         raise HitTypeDoesNotExist(public_id)
     hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
@@ -267,7 +285,7 @@ def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> Non
     if own_status is not None:
         raise AlreadyWorkedOn(_("You have done this HIT already."), code="done_already")
     if hit.expiration <= now:
-        raise HitExpired(_("This HIT has expired."))
+        raise WorkRefused(_("This HIT has expired."), code="hit_expired", status=410)
     if hit.status != Hit.Status.ASSIGNABLE:
         raise NoAssignmentsLeft(_("All assignments of this HIT are taken."))
 
@@ -284,29 +302,21 @@ def require_accepted(assignment: Assignment) -> None:
             code="time_over",
         )
     if assignment.status != Status.ACCEPTED:
-        raise AssignmentNotHeld(_("This assignment has been submitted already."))
+        raise WorkRefused(
+            _("This assignment has been submitted already."), code="assignment_not_held"
+        )
 
 
 # What becomes of a participant's assignment when the participation ends before its work, or the
 # work comes after the participation.
-
-HANDED_IN = Assignment.HANDED_IN_STATUSES
-EVENTS = {Status.RETURNED: "AssignmentReturned", Status.ABANDONED: "AssignmentAbandoned"}
 
 
 @transaction.atomic
 def give_up(*, public_id: str, status: str) -> None:
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
-    if assignment.status != Status.ACCEPTED:
-        return
-    assignment.status = status
-    assignment.closed_at = now
-    assignment.save(update_fields=["status", "closed_at"])
-    if status == Status.RETURNED:
-        AssignmentDraft.objects.filter(assignment=assignment).delete()
-    announce(EVENTS[Status(status)], hit=hit, assignment=assignment, at=now)
-    lifecycle.refresh(hit, now=now)
+    if assignment.status == Status.ACCEPTED:
+        _give_up(assignment, hit, Status(status), now=now)
 
 
 @transaction.atomic
@@ -315,9 +325,9 @@ def withdraw(*, public_id: str, is_decided_too: bool = False) -> None:
     decided work that a recruiter was to pay: no money has moved for it here."""
     now = clock.now()
     assignment, hit = lock_assignment(public_id, now=now)
-    is_paid_here = assignment.paid_by == PaidBy.LEDGER
-    takes_decided = is_decided_too and not is_paid_here
-    if assignment.status not in (HANDED_IN if takes_decided else (Status.SUBMITTED,)):
+    takes_decided = is_decided_too and assignment.paid_by == PaidBy.RECRUITER
+    statuses = Assignment.HANDED_IN_STATUSES if takes_decided else (Status.SUBMITTED,)
+    if assignment.status not in statuses:
         return
     assignment.status = Status.RETURNED
     assignment.answer = ""

@@ -1,13 +1,15 @@
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from marketplace import clock
 from marketplace.documents.questions import parse_question
@@ -87,7 +89,7 @@ def create_hit_type(*, requester: Requester, values: HitTypeValues) -> HitType:
 
 @transaction.atomic
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
-    _refuse_repetition(requester, values.unique_request_token)
+    refuse_repetition(Hit.objects.all(), requester, values.unique_request_token, HitAlreadyExists)
     hit_type = create_hit_type(requester=requester, values=type_values)
     return create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
 
@@ -104,22 +106,28 @@ def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values:
         with transaction.atomic():
             return _create(requester, hit_type, values)
     except (MarketplaceError, IntegrityError):
-        _refuse_repetition(requester, values.unique_request_token)
+        refuse_repetition(
+            Hit.objects.all(), requester, values.unique_request_token, HitAlreadyExists
+        )
         raise
 
 
 def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     question = _checked_question(values)
-    _check_policies(values.review_policies)
-    requirements = stored_requirements(hit_type)
-    check_types(requirements)
+    for level, policy in values.review_policies.items():
+        if policy["PolicyName"] != POLICY_OF_LEVEL[level]:
+            raise InvalidParameter(
+                f"The {level.value}-level review policy must be {POLICY_OF_LEVEL[level]}."
+            )
+        read_parameters(policy["PolicyName"], policy["Parameters"] or [])
+    check_types(stored_requirements(hit_type.public_id))
     now = clock.now()
     hit = Hit(
         requester=requester,
         hit_type=hit_type,
         question=question,
         max_assignments=values.max_assignments,
-        fee_usd=fee_per_assignment(hit_type, requirements, values.max_assignments),
+        fee_usd=fee_per_assignment(hit_type, values.max_assignments),
         requester_annotation=values.requester_annotation,
         unique_request_token=values.unique_request_token,
         created_at=now,
@@ -127,19 +135,20 @@ def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     )
     lifecycle.begin(hit, now=now)
     hit.save(force_insert=True)
-    _write_policies(hit, values.review_policies)
+    for level, policy in values.review_policies.items():
+        ReviewPolicy.objects.create(
+            hit=hit, level=level, name=policy["PolicyName"], parameters=policy["Parameters"] or []
+        )
     hold_for_new(hit, now=now)
     announce("HITCreated", hit=hit, at=now)
     return hit
 
 
-def fee_per_assignment(
-    hit_type: HitType, requirements: Sequence[RequirementValues], max_assignments: int
-) -> Decimal:
+def fee_per_assignment(hit_type: HitType, max_assignments: int) -> Decimal:
     return fee_schedule().per_assignment(
         reward_usd=hit_type.reward_usd,
         max_assignments=max_assignments,
-        for_masters=asks_for_masters(requirements),
+        for_masters=asks_for_masters(stored_requirements(hit_type.public_id)),
     )
 
 
@@ -152,28 +161,14 @@ def _checked_question(values: HitValues) -> str:
     return values.question
 
 
-def _check_policies(policies: Mapping[ReviewPolicy.Level, Mapping[str, Any]]) -> None:
-    for level, policy in policies.items():
-        if policy["PolicyName"] != POLICY_OF_LEVEL[level]:
-            raise InvalidParameter(
-                f"The {level.value}-level review policy must be {POLICY_OF_LEVEL[level]}."
-            )
-        read_parameters(policy["PolicyName"], policy["Parameters"] or [])
-
-
-def _write_policies(hit: Hit, policies: Mapping[ReviewPolicy.Level, Mapping[str, Any]]) -> None:
-    for level, policy in policies.items():
-        ReviewPolicy.objects.create(
-            hit=hit, level=level, name=policy["PolicyName"], parameters=policy["Parameters"] or []
-        )
-
-
-def _refuse_repetition(requester: Requester, token: str | None) -> None:
-    if token is None:
-        return
-    earlier = Hit.objects.of(requester).filter(unique_request_token=token).first()
+def refuse_repetition(
+    rows: QuerySet[Any], requester: Requester, token: str | None, error: Callable[[str], Exception]
+) -> None:
+    """Raise the error of the row's id if the requester used the token before."""
+    own = rows.filter(requester=requester, unique_request_token=token)
+    earlier = None if token is None else own.first()
     if earlier is not None:
-        raise HitAlreadyExists(earlier.public_id)
+        raise error(earlier.public_id)
 
 
 # Changing a HIT that exists: its end, its assignments, its type, its review status.
@@ -186,7 +181,6 @@ def update_expiration(*, requester: Requester, public_id: str, expire_at: dateti
     """Expire a HIT now, or extend it and hold money for assignments that open again."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
-    _require_existing(hit)
     if expire_at > now and expire_at < hit.expiration:
         raise InvalidParameter(
             "A HIT's expiration can be put off or made now, not brought forward: ExpireAt "
@@ -206,18 +200,23 @@ def update_expiration(*, requester: Requester, public_id: str, expire_at: dateti
 def add_assignments(
     *, requester: Requester, public_id: str, additional: int, token: str | None
 ) -> None:
-    now = clock.now()
-    _refuse_repeated_extension(requester, token)
+    now, extensions = clock.now(), HitExtension.objects.all()
+    repeated = partial(DuplicateRequest, "HIT extension")
+    refuse_repetition(extensions, requester, token, repeated)
     hit = _lock_hit(requester, public_id, now=now)
-    _require_existing(hit)
-    extension = HitExtension(
-        requester=requester,
-        hit=hit,
-        additional_assignments=additional,
-        unique_request_token=token,
-        created_at=now,
-    )
-    _insert(extension)
+    try:
+        with transaction.atomic():
+            HitExtension.objects.create(
+                requester=requester,
+                hit=hit,
+                additional_assignments=additional,
+                unique_request_token=token,
+                created_at=now,
+            )
+    except IntegrityError:
+        # The same token came in on another connection at the same moment.
+        refuse_repetition(extensions, requester, token, repeated)
+        raise
     settlement.add_assignments(hit, additional=additional, now=now)
     lifecycle.refresh(hit, now=now)
 
@@ -227,21 +226,20 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
     """Give a HIT another type. Accepted assignments keep their reward and time."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
-    _require_existing(hit)
     if hit_type.paid_by != hit.hit_type.paid_by:
         raise InvalidParameter(
             "The one HIT type is paid by a recruiter, the other by this marketplace: "
             "a HIT can't go from one to the other."
         )
     hit.hit_type = hit_type
-    hit.fee_usd = fee_per_assignment(hit_type, stored_requirements(hit_type), hit.max_assignments)
+    hit.fee_usd = fee_per_assignment(hit_type, hit.max_assignments)
     hit.save(update_fields=["hit_type", "fee_usd"])
     lifecycle.refresh(hit, now=now)
 
 
 @transaction.atomic
 def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None:
-    hit = _lock_hit(requester, public_id, now=clock.now())
+    hit = _lock_hit(requester, public_id, now=clock.now(), is_changed=False)
     before, after = Hit.Status.REVIEWABLE, Hit.Status.REVIEWING
     if revert:
         before, after = after, before
@@ -254,7 +252,7 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
 @transaction.atomic
 def delete_hit(*, requester: Requester, public_id: str) -> None:
     now = clock.now()
-    hit = _lock_hit(requester, public_id, now=now)
+    hit = _lock_hit(requester, public_id, now=now, is_changed=False)
     if hit.status not in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING):
         raise InvalidHitState(_state_message(hit, "Reviewing, Reviewable"))
     if Assignment.objects.on(hit).filter(status=Assignment.Status.SUBMITTED).exists():
@@ -264,37 +262,18 @@ def delete_hit(*, requester: Requester, public_id: str) -> None:
     lifecycle.dispose(hit, now=now)
 
 
-def _lock_hit(requester: Requester, public_id: str, *, now: datetime) -> Hit:
+def _lock_hit(
+    requester: Requester, public_id: str, *, now: datetime, is_changed: bool = True
+) -> Hit:
+    """The HIT, settled. One that is to be changed must not be disposed."""
     hit = first_or_raise(
         Hit.objects.of(requester).filter(public_id=public_id).locked(), HitDoesNotExist(public_id)
     )
     lifecycle.apply_time(hit, now=now)
+    if is_changed and hit.status == Hit.Status.DISPOSED:
+        allowed = "Assignable, Unassignable, Reviewable, Reviewing"
+        raise InvalidHitState(_state_message(hit, allowed))
     return hit
-
-
-def _require_existing(hit: Hit) -> None:
-    if hit.status == Hit.Status.DISPOSED:
-        raise InvalidHitState(
-            _state_message(hit, "Assignable, Unassignable, Reviewable, Reviewing")
-        )
-
-
-def _insert(extension: HitExtension) -> None:
-    try:
-        with transaction.atomic():
-            extension.save(force_insert=True)
-    except IntegrityError:
-        # The same token came in on another connection at the same moment.
-        _refuse_repeated_extension(extension.requester, extension.unique_request_token)
-        raise
-
-
-def _refuse_repeated_extension(requester: Requester, token: str | None) -> None:
-    if token is None:
-        return
-    earlier = HitExtension.objects.filter(requester=requester, unique_request_token=token).first()
-    if earlier is not None:
-        raise DuplicateRequest("HIT extension", earlier.public_id)
 
 
 def _state_message(hit: Hit, allowed: str) -> str:

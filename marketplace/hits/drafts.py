@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import DraftChanged, DraftTooLarge, NoMoreTime
+from marketplace.exceptions import DraftChanged, WorkRefused
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import lock_assignment, require_accepted
 from marketplace.models import Assignment, AssignmentDraft, PaidBy, ProblemReport
@@ -25,9 +25,11 @@ def save_draft(
     saved meanwhile."""
     require_accepted(assignment)
     if len(content.encode("utf-8", "replace")) > LARGEST_DRAFT:
-        raise DraftTooLarge(
+        raise WorkRefused(
             _("What you entered has more than %(n)s bytes, too many to be kept here.")
-            % {"n": LARGEST_DRAFT}
+            % {"n": LARGEST_DRAFT},
+            code="draft_too_large",
+            status=413,
         )
     values = {
         "content": content.replace("\0", "\ufffd"),
@@ -85,7 +87,9 @@ def add_time(*, assignment: Assignment) -> Assignment:
     require_accepted(assignment)
     seconds = offered_seconds(assignment)
     if not seconds:
-        raise NoMoreTime(_("More time can be had once, and where the requester allows it."))
+        raise WorkRefused(
+            _("More time can be had once, and where the requester allows it."), code="no_more_time"
+        )
     assignment.deadline += timedelta(seconds=seconds)
     assignment.extended_at = now
     assignment.save(update_fields=["deadline", "extended_at"])

@@ -49,7 +49,6 @@ def sweep(now: datetime) -> int:
 
 
 def settle_due(hits: HitQuerySet, *, now: datetime, limit: int = MOST_IN_A_REQUEST) -> int:
-    """Settle these HITs, the longest overdue first."""
     keys = _due_keys(hits, now, limit)
     for key in keys:
         _settle(key, now=now)
@@ -85,7 +84,12 @@ def refresh(
     are counted already, `is_hold_right` if the hold stays."""
     before = hit.status
     tally = tally or count_assignments(hit)
-    _follow(hit, tally, now=now)
+    if hit.expired_at is None and hit.expiration <= now:
+        hit.expired_at = hit.expiration
+        announce("HITExpired", hit=hit, at=hit.expiration)
+    hit.status = _status(hit, tally, now=now)
+    hit.next_transition_at = _next_transition(hit, tally, now=now)
+    hit.save(update_fields=["status", "next_transition_at", "expired_at"])
     if not is_hold_right:
         hold_what_is_promised(hit, now=now, tally=tally)
     if hit.status == before:
@@ -104,15 +108,6 @@ def dispose(hit: Hit, *, now: datetime) -> None:
     hit.save(update_fields=["status", "next_transition_at"])
     hold_what_is_promised(hit, now=now)
     announce("HITDisposed", hit=hit, at=now)
-
-
-def _follow(hit: Hit, tally: Tally, *, now: datetime) -> None:
-    if hit.expired_at is None and hit.expiration <= now:
-        hit.expired_at = hit.expiration
-        announce("HITExpired", hit=hit, at=hit.expiration)
-    hit.status = _status(hit, tally, now=now)
-    hit.next_transition_at = _next_transition(hit, tally, now=now)
-    hit.save(update_fields=["status", "next_transition_at", "expired_at"])
 
 
 @transaction.atomic

@@ -8,19 +8,6 @@ from marketplace.exceptions import InvalidParameter
 Values = frozenset[str]
 
 
-@dataclass(frozen=True)
-class KnownAnswerScore:
-    is_correct: Mapping[str, bool]
-
-    @property
-    def correct_count(self) -> int:
-        return sum(self.is_correct.values())
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.correct_count // len(self.is_correct)
-
-
 def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
     return {
         question: frozenset(value.strip() for value in values_of_question if value.strip())
@@ -30,16 +17,12 @@ def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
 
 def score_known_answers(
     answers: Mapping[str, Values], answer_key: Mapping[str, Values]
-) -> KnownAnswerScore:
-    # Correct: all values of the key and no others.
-    if not answer_key:
-        raise ValueError("answer_key must hold at least one question")
-    return KnownAnswerScore(
-        {
-            question: answers.get(question, frozenset()) == correct
-            for question, correct in answer_key.items()
-        }
-    )
+) -> dict[str, bool]:
+    """By question, whether all values of the key were given, and no others."""
+    return {
+        question: answers.get(question, frozenset()) == correct
+        for question, correct in answer_key.items()
+    }
 
 
 # The parameters of review policies, as data.
@@ -134,14 +117,6 @@ TOGETHER = {
 class PolicyParameters:
     values: Mapping[str, Any] = field(default_factory=dict)
     answer_key: Mapping[str, Values] = field(default_factory=dict)
-
-    def number(self, name: str) -> int | None:
-        value: int | None = self.values.get(name)
-        return value
-
-    def text(self, name: str) -> str:
-        value: str = self.values.get(name, "")
-        return value
 
 
 def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> PolicyParameters:

@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
@@ -15,6 +16,7 @@ from marketplace.exceptions import (
     first_or_raise,
 )
 from marketplace.hits import lifecycle
+from marketplace.hits.creation import refuse_repetition
 from marketplace.hits.settlement import (
     approve_and_pay,
     reject,
@@ -183,8 +185,9 @@ def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
 
 @transaction.atomic
 def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
-    now = clock.now()
-    _refuse_repetition(requester, bonus.token)
+    now, payments = clock.now(), BonusPayment.objects.all()
+    repeated = partial(DuplicateRequest, "bonus payment")
+    refuse_repetition(payments, requester, bonus.token, repeated)
     if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
         raise InvalidParameter(
             f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.", code="out_of_range"
@@ -213,7 +216,7 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
             payment.save(force_insert=True)
     except IntegrityError:
         # The same token came in on another connection at the same moment.
-        _refuse_repetition(requester, bonus.token)
+        refuse_repetition(payments, requester, bonus.token, repeated)
         raise
     report_bonus(payment)
     return payment
@@ -238,11 +241,3 @@ def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
             "This operation can be called with a status of: Submitted,Approved,Rejected"
         )
     return assignment
-
-
-def _refuse_repetition(requester: Requester, token: str | None) -> None:
-    if token is None:
-        return
-    earlier = BonusPayment.objects.filter(requester=requester, unique_request_token=token).first()
-    if earlier is not None:
-        raise DuplicateRequest("bonus payment", earlier.public_id)

@@ -23,7 +23,6 @@ from marketplace.exceptions import (
 from marketplace.hits.policy_scores import (
     Plurality,
     PolicyParameters,
-    Values,
     find_plurality,
     normalized,
     read_parameters,
@@ -57,20 +56,19 @@ def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> Non
     if policy is None:
         return
     parameters = read_parameters(policy.name, policy.parameters)
-    score = score_known_answers(
+    is_correct_by_question = score_known_answers(
         normalized(read_given_answers(assignment.answer)), parameters.answer_key
     )
     report = _Report(policy, now)
-    for question, is_correct in score.is_correct.items():
+    for question, is_correct in is_correct_by_question.items():
         report.record_result(assignment, "KnownAnswerCorrect", int(is_correct), question=question)
-    report.record_result(assignment, "KnownAnswerScore", score.percent)
-    count = len(score.is_correct)
-    report.record_action(
-        "review", assignment, f"{score.correct_count}/{count} known answers correct"
-    )
-    _decide(report, assignment, score.percent, parameters, about="KnownAnswerScore")
-    threshold = parameters.number("ExtendIfKnownAnswerScoreIsLessThan")
-    if threshold is not None and score.percent < threshold:
+    n, n_correct = len(is_correct_by_question), sum(is_correct_by_question.values())
+    percent = 100 * n_correct // n
+    report.record_result(assignment, "KnownAnswerScore", percent)
+    report.record_action("review", assignment, f"{n_correct}/{n} known answers correct")
+    _decide(report, assignment, percent, parameters, about="KnownAnswerScore")
+    threshold = parameters.values.get("ExtendIfKnownAnswerScoreIsLessThan")
+    if threshold is not None and percent < threshold:
         _extend(report, hit, parameters)
 
 
@@ -94,7 +92,7 @@ def review_hit(hit: Hit, *, now: datetime) -> bool:
         percent = plurality.workers[assignment.public_id].percent
         if percent is not None:
             _decide(report, assignment, percent, parameters, about="WorkerAgreementScore")
-    threshold = parameters.number("ExtendIfHITAgreementScoreIsLessThan")
+    threshold = parameters.values.get("ExtendIfHITAgreementScoreIsLessThan")
     if threshold is not None and plurality.percent < threshold:
         _extend(report, hit, parameters)
     return True
@@ -155,13 +153,13 @@ class _Report:
 def _decide(
     report: _Report, assignment: Assignment, percent: int, parameters: PolicyParameters, about: str
 ) -> None:
-    enough = parameters.number(f"ApproveIf{about}IsAtLeast")
-    too_little = parameters.number(f"RejectIf{about}IsLessThan")
+    enough = parameters.values.get(f"ApproveIf{about}IsAtLeast")
+    too_little = parameters.values.get(f"RejectIf{about}IsLessThan")
     if enough is not None and percent >= enough:
-        reason = parameters.text("ApproveReason")
+        reason = parameters.values.get("ApproveReason", "")
         report.attempt("approve", assignment, lambda: _approve(assignment, report.now, reason))
     elif too_little is not None and percent < too_little:
-        reason = parameters.text("RejectReason")
+        reason = parameters.values.get("RejectReason", "")
         report.attempt("reject", assignment, lambda: _reject(assignment, report.now, reason))
 
 
@@ -188,9 +186,11 @@ def _require_submitted(assignment: Assignment) -> None:
 
 def _extend(report: _Report, hit: Hit, parameters: PolicyParameters) -> None:
     def extend() -> str:
-        if hit.max_assignments >= (parameters.number("ExtendMaximumAssignments") or EXTEND_TO):
+        if hit.max_assignments >= (parameters.values.get("ExtendMaximumAssignments") or EXTEND_TO):
             return f"Already has {hit.max_assignments} assignments"
-        lengthen(hit, seconds=parameters.number("ExtendMinimumTimeInSeconds") or 0, now=report.now)
+        lengthen(
+            hit, seconds=parameters.values.get("ExtendMinimumTimeInSeconds") or 0, now=report.now
+        )
         add_assignments(hit, additional=1, now=report.now)
         return f"Extended to {hit.max_assignments} assignments"
 
@@ -204,7 +204,8 @@ def _record_agreement(
         is_agreed = agreement.agreed is not None
         report.record_result(hit, "AgreedAnswerFound", str(is_agreed).lower(), question=question)
         if agreement.agreed is not None:
-            report.record_result(hit, "AgreedAnswer", _as_text(agreement.agreed), question=question)
+            agreed = "|".join(sorted(agreement.agreed))
+            report.record_result(hit, "AgreedAnswer", agreed, question=question)
             report.record_result(hit, "AnswerAgreementScore", agreement.percent, question=question)
     for public_id, worker in plurality.workers.items():
         assignment = assignments[public_id]
@@ -221,17 +222,13 @@ def _considered(hit: Hit, parameters: PolicyParameters) -> list[Assignment]:
     handed_in = Assignment.objects.on(hit).handed_in().order_by("submitted_at", "pk")
     if parameters.values.get("DisregardAssignmentIfRejected"):
         handed_in = handed_in.exclude(status=Status.REJECTED)
-    least = parameters.number("DisregardAssignmentIfKnownAnswerScoreIsLessThan")
+    least = parameters.values.get("DisregardAssignmentIfKnownAnswerScoreIsLessThan")
     assignments = list(handed_in.select_related("worker", "hit__hit_type", "hit__requester"))
     if least is None:
         return assignments
-    scores = _known_answer_scores(hit)
-    return [each for each in assignments if scores.get(each.public_id, least) >= least]
-
-
-def _known_answer_scores(hit: Hit) -> dict[str, int]:
     results = ReviewResult.objects.filter(policy__hit=hit, key="KnownAnswerScore")
-    return {subject: int(value) for subject, value in results.values_list("subject_id", "value")}
+    scores = {subject: int(value) for subject, value in results.values_list("subject_id", "value")}
+    return [each for each in assignments if scores.get(each.public_id, least) >= least]
 
 
 def _policy_of(hit: Hit, level: Level) -> ReviewPolicy | None:
@@ -241,7 +238,3 @@ def _policy_of(hit: Hit, level: Level) -> ReviewPolicy | None:
 
 def _type_of(subject: Assignment | Hit) -> SubjectType:
     return SubjectType.HIT if isinstance(subject, Hit) else SubjectType.ASSIGNMENT
-
-
-def _as_text(values: Values) -> str:
-    return "|".join(sorted(values))

@@ -140,7 +140,6 @@ def _long_texts(answer: str) -> Iterator[str]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """All texts of an answer, including those in a form field that contains JSON."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):

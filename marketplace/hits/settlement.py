@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Max, Min, Model, Q, QuerySet
+from django.db.models import Count, Max, Min, Q
 
 from marketplace.exceptions import InvalidMaximumAssignmentsIncrease, InvalidParameter
 from marketplace.models import (
@@ -51,7 +51,6 @@ class Tally:
 
     @property
     def taken(self) -> int:
-        """Assignments that count towards `max_assignments`."""
         n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
         return self.counts.total() - n_released
 
@@ -95,11 +94,10 @@ def _earliest(times: Iterable[datetime | None]) -> datetime | None:
 def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None) -> None:
     """Hold what the HIT can still cost. An accepted assignment may become free again, so the
     higher of its own and today's price is held."""
-    if hit.status == Hit.Status.DISPOSED:
-        ledger.hold(hit=hit, amount_usd=ledger.NOTHING, at=now)
-        return
-    tally = tally or count_assignments(hit)
-    ledger.hold(hit=hit, amount_usd=_promised(hit, tally, now=now), at=now)
+    amount_usd = ledger.NOTHING
+    if hit.status != Hit.Status.DISPOSED:
+        amount_usd = _promised(hit, tally or count_assignments(hit), now=now)
+    ledger.hold(hit=hit, amount_usd=amount_usd, at=now)
 
 
 def hold_for_new(hit: Hit, *, now: datetime) -> None:
@@ -158,17 +156,9 @@ def lengthen(hit: Hit, *, seconds: int, now: datetime) -> None:
 # How many HITs and assignments there are in each state, for monitors and operators.
 
 
-def hits_by_status() -> dict[str, int]:
-    return dict.fromkeys(Hit.Status.values, 0) | _counts(Hit.objects.all())
-
-
-def assignments_by_status() -> dict[str, int]:
-    return dict.fromkeys(Assignment.Status.values, 0) | _counts(Assignment.objects.all())
-
-
-def _counts(rows: QuerySet[Model]) -> dict[str, int]:
-    counts = rows.order_by().values("status").annotate(n=Count("pk"))
-    return {row["status"]: row["n"] for row in counts}
+def count_by_status(model: type[Hit] | type[Assignment]) -> dict[str, int]:
+    counts = model.objects.order_by().values("status").annotate(n=Count("pk"))
+    return dict.fromkeys(model.Status.values, 0) | {row["status"]: row["n"] for row in counts}
 
 
 # What workers read of decisions about their work, in the transaction of the decision itself.

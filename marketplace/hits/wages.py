@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db.models.functions import Coalesce
 
 from marketplace.models import Assignment, HitType, PaidBy, Requester
+from marketplace.money.amounts import CENT
 
 FEWEST_WORKERS = 10
 # The newest assignments of a group of HITs that are looked at.
@@ -64,13 +65,11 @@ def _wage_of(hit_type: HitType, times: list[tuple[int, datetime, datetime | None
         return None
     # Of each worker's median, so that whoever did most does not decide alone.
     median_seconds = round(median(median(each) for each in by_worker.values()))
-    usd = (hit_type.reward_usd * HOUR_SECONDS / median_seconds).quantize(Decimal("0.01"))
+    usd = (hit_type.reward_usd * HOUR_SECONDS / median_seconds).quantize(CENT)
     return Wage(usd, median_seconds, len(by_worker))
 
 
 # How a requester has treated workers: what share was approved, how soon, and what an hour paid.
-
-CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)

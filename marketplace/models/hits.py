@@ -1,7 +1,5 @@
 from datetime import datetime
 from decimal import Decimal
-from functools import reduce
-from operator import or_
 from typing import Self
 
 from django.db import models
@@ -22,8 +20,10 @@ class HitTypeQuerySet(models.QuerySet["HitType"]):
         )
 
     def mentioning(self, text: str) -> Self:
-        fields = ("title", "description", "keywords", "requester__name")
-        return self.filter(reduce(or_, (Q(**{f"{field}__icontains": text}) for field in fields)))
+        in_values = Q(title__icontains=text) | Q(description__icontains=text)
+        return self.filter(
+            in_values | Q(keywords__icontains=text) | Q(requester__name__icontains=text)
+        )
 
 
 class HitType(models.Model):
@@ -61,7 +61,6 @@ class HitType(models.Model):
 
 class HitQuerySet(models.QuerySet["Hit"]):
     def of(self, requester: Requester) -> Self:
-        """Those of one requester: for anybody else they don't exist."""
         return self.filter(requester=requester)
 
     def in_group(self, hit_type: HitType) -> Self:
@@ -320,7 +319,6 @@ class NotificationQuerySet(models.QuerySet["Notification"]):
         return self.filter(next_attempt_at__lte=now)
 
     def unsent(self) -> Self:
-        """Those waiting for a first or another attempt."""
         return self.filter(next_attempt_at__isnull=False)
 
     def given_up(self) -> Self:

@@ -1,5 +1,3 @@
-from typing import Self
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -125,11 +123,6 @@ class LedgerEntry(Row):
         ]
 
 
-class DepositQuerySet(models.QuerySet["Deposit"]):
-    def standing(self) -> Self:
-        return self.filter(reversal=None)
-
-
 class Deposit(Row):
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="deposits")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
@@ -145,8 +138,6 @@ class Deposit(Row):
         LedgerTransaction, null=True, on_delete=models.PROTECT, related_name="reversed_deposit"
     )
     created_at = models.DateTimeField()
-
-    objects = DepositQuerySet.as_manager()
 
     class Meta:
         constraints = [

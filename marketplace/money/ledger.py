@@ -42,7 +42,6 @@ NOTHING = Decimal("0.00")
 AccountKind = LedgerAccount.Kind
 Kind = LedgerTransaction.Kind
 REQUESTER_KINDS = (AccountKind.AVAILABLE, AccountKind.HELD)
-SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 
 @transaction.atomic
@@ -215,7 +214,7 @@ def _account(
 
 def _open_accounts(requester: Requester) -> None:
     # Always in this order, so that two transactions never wait for each other.
-    for kind in SHARED_KINDS:
+    for kind in (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS):
         LedgerAccount.objects.get_or_create(kind=kind, requester=None, worker=None)
     for kind in REQUESTER_KINDS:
         LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=None)

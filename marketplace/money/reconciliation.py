@@ -1,7 +1,6 @@
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import Exists, F, OuterRef, Q, Sum, Value, Window
@@ -20,6 +19,7 @@ from marketplace.models import (
     Payout,
     WorkerAccount,
 )
+from marketplace.money.amounts import CENT
 from marketplace.money.ledger import REQUESTER_KINDS
 
 PROBLEMS_STORED = 100
@@ -145,27 +145,24 @@ def _held_for_recruited() -> Iterator[CodedText]:
 
 # Sums of the whole ledger, for monitors and operators.
 
-Kind = LedgerAccount.Kind
-CENTS = Decimal("0.01")
 
-
-@dataclass(frozen=True)
-class Totals:
-    balances_usd: dict[str, Decimal]
-    earned_usd: Decimal
-    paid_out_usd: Decimal
-
-
-def totals() -> Totals:
+def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
+    """Dollars by kind of account, all that was ever earned, and all that was paid out."""
     sums = LedgerEntry.objects.order_by().values_list("account__kind")
     held: dict[str, Decimal] = dict(sums.annotate(Sum("amount_usd")))
-    earnings = LedgerEntry.objects.filter(account__kind=Kind.EARNINGS, amount_usd__gt=0)
+    earnings = LedgerEntry.objects.filter(
+        account__kind=LedgerAccount.Kind.EARNINGS, amount_usd__gt=0
+    )
     earned = earnings.aggregate(total=Sum("amount_usd"))["total"]
     paid = Payout.objects.exclude(paid_at=None).aggregate(total=Sum("amount_usd"))["total"]
-    balances = {str(kind): _cents(held.get(kind)) for kind in Kind if kind != Kind.OUTSIDE}
-    return Totals(balances, _cents(earned), _cents(paid))
+    balances = {
+        str(kind): _cents(held.get(kind))
+        for kind in LedgerAccount.Kind
+        if kind != LedgerAccount.Kind.OUTSIDE
+    }
+    return balances, _cents(earned), _cents(paid)
 
 
 def _cents(amount: Decimal | None) -> Decimal:
     # SQLite adds up in floating point.
-    return (amount or Decimal(0)).quantize(CENTS)
+    return (amount or Decimal(0)).quantize(CENT)

@@ -163,7 +163,7 @@ def _find_repetition(
                 code="form_used",
             )
         return earlier
-    earlier = own.standing().filter(reference=reference).first() if reference else None
+    earlier = own.filter(reversal=None, reference=reference).first() if reference else None
     if earlier is not None and (form_token or earlier.amount_usd != amount_usd):
         raise DuplicateDeposit(
             _(
@@ -183,10 +183,6 @@ def _find_repetition(
 # How workers want to be paid: one of the operator's methods, with details encrypted at rest.
 
 PURPOSE = "payout details"
-
-
-def offered_methods() -> dict[str, str]:
-    return dict(settings.MARKETPLACE_PAYOUT_METHODS)
 
 
 def choose_method(*, worker: WorkerAccount, method: str, details: str) -> PayoutMethod:
@@ -223,7 +219,6 @@ def next_payout_date(now: datetime) -> date | None:
     return date.fromordinal(today.toordinal() + left + day)
 
 
-@transaction.atomic
 def reencrypt_details() -> int:
     return reencrypt_column(PayoutMethod.objects.all(), "encrypted_details", _seal_again)
 

@@ -209,7 +209,10 @@ def _send_message(message: WorkerMessage, *, now: datetime) -> bool:
     address = mail_address(message.worker)
     try:
         if address is not None:
-            send_mail(" ".join(message.subject.split()), _body(message), None, [address])
+            inbox = f"{settings.SITE_URL}{reverse('marketplace:inbox')}"
+            sender = message.requester.name
+            body = f"{message.text}\n\n{sender}\n\nAll your messages: {inbox}\n"
+            send_mail(" ".join(message.subject.split()), body, None, [address])
             message.mailed_at = now
     except (OSError, ValueError) as error:
         logger.warning("Message %s was not sent by e-mail: %s", message.pk, type(error).__name__)
@@ -222,11 +225,6 @@ def _send_message(message: WorkerMessage, *, now: datetime) -> bool:
         mailed_at=message.mailed_at,
     )
     return message.mailed_at is not None
-
-
-def _body(message: WorkerMessage) -> str:
-    inbox = f"{settings.SITE_URL}{reverse('marketplace:inbox')}"
-    return f"{message.text}\n\n{message.requester.name}\n\nAll your messages: {inbox}\n"
 
 
 # What could not be delivered: events of requesters by every transport, and workers' mail.

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -70,13 +71,11 @@ def require_deliverable(transport: str) -> None:
 
 
 def _is_queue(destination: str) -> bool:
-    endpoint_url = getattr(settings, "AWS_ENDPOINT_URL_SQS", None) or _configured_endpoint()
+    endpoint_url = getattr(settings, "AWS_ENDPOINT_URL_SQS", None) or os.environ.get(
+        "AWS_ENDPOINT_URL_SQS", ""
+    )
     is_operators = bool(endpoint_url) and destination.startswith(f"{endpoint_url.rstrip('/')}/")
     return is_operators or bool(AMAZON_QUEUE.fullmatch(destination))
-
-
-def _configured_endpoint() -> str:
-    return os.environ.get("AWS_ENDPOINT_URL_SQS", "")
 
 
 def _check_email(requester: Requester, destination: str) -> None:
@@ -227,8 +226,4 @@ def _post(
         created_at=now,
         next_attempt_at=now,
     )
-    transaction.on_commit(_send_soon)
-
-
-def _send_soon() -> None:
-    request_job(kind="send_notifications")
+    transaction.on_commit(partial(request_job, kind="send_notifications"))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from encryption import decrypt, encrypt, reencrypt_column
+from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import (
@@ -53,15 +53,6 @@ def find_active_key(access_key_id: str) -> AccessKey | None:
         return None
     keys = AccessKey.objects.select_related("requester")
     return keys.filter(access_key_id=access_key_id, revoked_at=None).first()
-
-
-def secret_of(key: AccessKey) -> str:
-    return decrypt(key.encrypted_secret)
-
-
-@transaction.atomic
-def reencrypt_secrets() -> int:
-    return reencrypt_column(AccessKey.objects.all(), "encrypted_secret")
 
 
 def note_use(key: AccessKey, *, now: datetime) -> None:
@@ -127,13 +118,6 @@ def _make(requester: Requester, *, renew: bool) -> str:
     row.encrypted_webhook_secret = encrypt(secret)
     row.save(update_fields=["encrypted_webhook_secret"])
     return secret
-
-
-@transaction.atomic
-def reencrypt_webhook_secrets() -> int:
-    return reencrypt_column(
-        Requester.objects.exclude(encrypted_webhook_secret=""), "encrypted_webhook_secret"
-    )
 
 
 # Letters and signs of which nothing is seen, though Python prints them.

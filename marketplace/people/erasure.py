@@ -82,7 +82,6 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
 
 
 def _uncharged(session: Session) -> str:
-    """The kind of charge still to be recorded for what the recruiter paid."""
     study, kind = session.study, ""
     if _is_approved_there(session) and study.external_id and study.reward is not None:
         kind = RecruiterCharge.Kind.REWARD.value
@@ -141,7 +140,6 @@ def _seals(connection: RecruiterConnection, submission_id: str) -> list[str]:
     return seals(f"{connection.pk}:{submission_id}", purpose=PURPOSE)
 
 
-Status = Assignment.Status
 # Nobody is kept from erasure for longer by what nobody settles.
 CALLS_WAIT = timedelta(days=30)
 
@@ -188,14 +186,14 @@ def erasure_obstacles(worker: WorkerAccount) -> list[CodedText]:
         )
         obstacles.append(CodedText(text, "other_role"))
     assignments = Assignment.objects.by(worker)
-    if n := assignments.filter(status=Status.ACCEPTED).count():
+    if n := assignments.filter(status=Assignment.Status.ACCEPTED).count():
         text = ngettext(
             "%(n)s accepted assignment is neither submitted nor returned.",
             "%(n)s accepted assignments are neither submitted nor returned.",
             n,
         )
         obstacles.append(CodedText(text % {"n": n}, "accepted_work"))
-    if n := assignments.filter(status=Status.SUBMITTED).count():
+    if n := assignments.filter(status=Assignment.Status.SUBMITTED).count():
         text = ngettext(
             "%(n)s assignment waits for review, and may still be paid.",
             "%(n)s assignments wait for review, and may still be paid.",

@@ -50,7 +50,6 @@ WITH_ARTICLE = frozenset((
 
 
 def place_name(country: str, subdivision: str = "") -> str:
-    """The name of a place within a sentence; the code if it has none."""
     known: Any = pycountry.countries.get(alpha_2=country)
     if known is None:
         return f"{country}-{subdivision}" if subdivision else country
@@ -73,9 +72,6 @@ def _subdivision_codes(country: str) -> frozenset[str]:
     return frozenset(each.code.partition("-")[2] for each in parts)
 
 
-Source = LocationStatement.Source
-
-
 @transaction.atomic
 def state_location(
     *, worker: WorkerAccount, country: str, subdivision: str, network_country: str = ""
@@ -88,7 +84,13 @@ def state_location(
         raise InvalidParameter(
             _("Your country is settled. If it is wrong, or you have moved, ask the operator.")
         )
-    _write(worker, country, subdivision, Source.WORKER, network_country=network_country)
+    _write(
+        worker,
+        country,
+        subdivision,
+        LocationStatement.Source.WORKER,
+        network_country=network_country,
+    )
 
 
 @transaction.atomic
@@ -104,7 +106,7 @@ def correct_location(
         raise InvalidParameter(error if country else _("Say a country."), code="unknown_place")
     if not reason.strip():
         raise InvalidParameter(_("Say why the country is changed."))
-    _write(worker, country, subdivision, Source.OPERATOR, reason=reason.strip())
+    _write(worker, country, subdivision, "operator", reason=reason.strip())
     detail = {"country": country, "subdivision": subdivision}
     note("worker.correct_location", subject=worker.worker_id, user=user, detail=detail)
 

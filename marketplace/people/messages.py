@@ -2,6 +2,7 @@
 and the worker has confirmed an address, there too."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -43,7 +44,7 @@ def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, t
         next_mail_at=now if is_mailed else None,
     )
     if is_mailed:
-        transaction.on_commit(_send_soon)
+        transaction.on_commit(partial(request_job, kind="send_notifications"))
 
 
 def mail_address(worker: WorkerAccount) -> str | None:
@@ -79,10 +80,6 @@ def notify_workers(
         else:
             undelivered[worker_id] = UNACQUAINTED if worker_id in existing else UNKNOWN
     return undelivered
-
-
-def _send_soon() -> None:
-    request_job(kind="send_notifications")
 
 
 # Keeping a worker from a requester's HITs.

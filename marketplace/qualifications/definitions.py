@@ -27,7 +27,6 @@ from marketplace.qualifications import requests
 from marketplace.qualifications.system import LOCALE_ID, MASTERS_IDS, find_system
 
 Comparator = QualificationRequirement.Comparator
-Guard = QualificationRequirement.Guard
 WITHOUT_VALUE = (Comparator.EXISTS, Comparator.DOES_NOT_EXIST)
 OF_SETS = (Comparator.IN, Comparator.NOT_IN)
 LOCALE_COMPARATORS = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
@@ -42,10 +41,6 @@ class RequirementValues:
     actions_guarded: str
 
 
-def read_requirements(members: Sequence[Mapping[str, Any]]) -> tuple[RequirementValues, ...]:
-    return tuple(map(_read, members))
-
-
 def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
     return any(
         requirement.type_id in MASTERS_IDS and requirement.comparator != Comparator.DOES_NOT_EXIST
@@ -54,17 +49,13 @@ def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
 
 
 def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
-    """The requirements of a HIT type that was prefetched with them."""
     return tuple(map(_values_of, hit_type.requirements.all()))
 
 
-def stored_requirements(hit_type: HitType) -> tuple[RequirementValues, ...]:
-    """A HIT type's requirements. They never change, so each process reads them once."""
-    return _requirements_by_id(hit_type.public_id)
-
-
 @lru_cache(maxsize=4_096)
-def _requirements_by_id(public_id: str) -> tuple[RequirementValues, ...]:
+def stored_requirements(public_id: str) -> tuple[RequirementValues, ...]:
+    """The requirements of the HIT type with this id. They never change, so each process reads them
+    once."""
     rows = QualificationRequirement.objects.filter(hit_type__public_id=public_id)
     return tuple(map(_values_of, rows.select_related("qualification_type")))
 
@@ -113,20 +104,24 @@ def write_requirements(hit_type: HitType, requirements: Sequence[RequirementValu
     )
 
 
-def _read(members: Mapping[str, Any]) -> RequirementValues:
+def read_requirement(members: Mapping[str, Any]) -> RequirementValues:
     type_id: str = members["QualificationTypeId"]
     integers = tuple(members["IntegerValues"] or ())
     locales = tuple(
         (locale["Country"], locale["Subdivision"] or "") for locale in members["LocaleValues"] or ()
     )
     _check_values(type_id, members["Comparator"], integers, locales)
-    preview = Guard.PREVIEW_AND_ACCEPT if members["RequiredToPreview"] else Guard.ACCEPT
+    preview = (
+        QualificationRequirement.Guard.PREVIEW_AND_ACCEPT
+        if members["RequiredToPreview"]
+        else QualificationRequirement.Guard.ACCEPT
+    )
     return RequirementValues(
         type_id=type_id,
         comparator=members["Comparator"],
         integer_values=integers,
         locale_values=locales,
-        actions_guarded=members["ActionsGuarded"] or preview.value,
+        actions_guarded=members["ActionsGuarded"] or preview,
     )
 
 
@@ -157,9 +152,6 @@ def _check_values(
     for country, subdivision in locales:
         if error := locale_error(country, subdivision):
             raise InvalidParameter(error)
-
-
-Status = QualificationType.Status
 
 
 @dataclass(frozen=True)
@@ -226,14 +218,13 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 
 def find_type(public_id: str) -> QualificationType:
+    rows = QualificationType.objects.existing().select_related("requester")
     return first_or_raise(
-        QualificationType.objects.existing().filter(public_id=public_id),
-        QualificationTypeDoesNotExist(public_id),
+        rows.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
     )
 
 
 def find_own_type(requester: Requester, public_id: str, *, lock: bool = False) -> QualificationType:
-    """A qualification type of this requester; others' do not exist for it."""
     own = QualificationType.objects.of(requester).existing().filter(public_id=public_id)
     return first_or_raise(
         own.select_for_update(no_key=True) if lock else own,

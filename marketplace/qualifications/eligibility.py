@@ -5,13 +5,10 @@
 number of times, however many HIT types there are.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
 
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -42,14 +39,6 @@ from marketplace.qualifications.system import (
     meets,
 )
 
-if TYPE_CHECKING:
-    from django_stubs_ext import WithAnnotations
-
-    class IsEarned(TypedDict):
-        is_earned: bool
-
-    EarnedRequirement = WithAnnotations[QualificationRequirement, IsEarned]
-
 # Qualifications that are given for work and on no request: some HITs of their requester are for
 # workers without them, and are what leads to them.
 
@@ -60,13 +49,6 @@ def is_earned(qualification_type: QualificationType) -> bool:
 
 def not_earned(types: QuerySet[QualificationType]) -> QuerySet[QualificationType]:
     return types.exclude(pk__in=_entrances().order_by().values("qualification_type"))
-
-
-def with_earned(
-    requirements: QuerySet[QualificationRequirement],
-) -> QuerySet[EarnedRequirement]:
-    same = _entrances().order_by().filter(qualification_type=OuterRef("qualification_type"))
-    return requirements.annotate(is_earned=Exists(same))
 
 
 def work_towards(
@@ -224,7 +206,9 @@ def _lacking(
     worker: WorkerAccount, requirements: QuerySet[QualificationRequirement]
 ) -> Mapping[int, list[Unmet]]:
     unmet_by_type: dict[int, list[Unmet]] = defaultdict(list)
-    rows = list(with_earned(requirements).select_related("qualification_type"))
+    same = _entrances().order_by().filter(qualification_type=OuterRef("qualification_type"))
+    earned = requirements.annotate(is_earned=Exists(same))
+    rows = list(earned.select_related("qualification_type"))
     if not rows:
         return unmet_by_type
     record = Record(worker)

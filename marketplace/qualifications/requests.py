@@ -36,18 +36,6 @@ from marketplace.qualifications.results import is_too_low, pass_marks, value_sen
 QualificationStatus = Qualification.Status
 
 
-@transaction.atomic
-def associate(
-    *, qualification_type: QualificationType, worker: WorkerAccount, value: int, notify: bool
-) -> None:
-    grant(qualification_type=qualification_type, worker=worker, value=value, at=clock.now())
-    if notify:
-        subject, text = value_message(qualification_type, value)
-        send_message(
-            requester=qualification_type.requester, worker=worker, subject=subject, text=text
-        )
-
-
 def value_message(qualification_type: QualificationType, value: int) -> tuple[str, str]:
     now = clock.now()
     is_low = is_too_low(pass_marks(qualification_type, now=now), value)
@@ -65,11 +53,6 @@ def disassociate(
     qualification.revoked_at = now
     qualification.save(update_fields=["status", "revoked_at"])
     _write_down(qualification, reason=reason, at=now)
-    if reason:
-        subject, text = revocation_message(qualification_type, reason)
-        send_message(
-            requester=qualification_type.requester, worker=worker, subject=subject, text=text
-        )
 
 
 def revocation_message(qualification_type: QualificationType, reason: str) -> tuple[str, str]:
@@ -103,7 +86,6 @@ def grant(
 def find_qualification(
     qualification_type: QualificationType, worker: WorkerAccount, *, lock: bool = False
 ) -> Qualification:
-    """The worker's qualification of this type. Raises an error if it is revoked."""
     rows = Qualification.objects.filter(
         qualification_type=qualification_type, worker=worker
     ).select_related("worker")

@@ -121,11 +121,6 @@ class SystemQualification:
     value_of: Callable[[Record], Value]
 
 
-def _is_master(record: Record) -> int | None:
-    return 1 if record.worker.master_since else None
-
-
-MASTERS_DESCRIPTION = "Workers whom the operator of this marketplace counts among the best."
 MASTERS_IDS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 LOCALE_ID = "00000000000000000071"
 ADULT_ID = "00000000000000000060"
@@ -133,7 +128,12 @@ ADULT_ID = "00000000000000000060"
 DECLARED_IDS = (LOCALE_ID, ADULT_ID)
 ALL = (
     *(
-        SystemQualification(public_id, "Masters", MASTERS_DESCRIPTION, _is_master)
+        SystemQualification(
+            public_id,
+            "Masters",
+            "Workers whom the operator of this marketplace counts among the best.",
+            lambda record: 1 if record.worker.master_since else None,
+        )
         for public_id in MASTERS_IDS
     ),
     SystemQualification(

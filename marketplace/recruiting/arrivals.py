@@ -36,7 +36,7 @@ from marketplace.recruiting.participants import (
     new_participant,
 )
 from marketplace.recruiting.posting import follow_study
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import NotVerified, RecruiterProblem, Unreachable
 from marketplace.recruiting.sessions import start_session
 from marketplace.recruiting.signed_links import (
@@ -139,8 +139,12 @@ def recognise(
 ) -> Visit:
     """Return who comes with this link. Raises ChannelClosed if it is closed and the participant is
     new, ParticipantUnknown if it is incomplete. `known` is the account signed in."""
-    invitation = _invitation(token)
-    study = invitation.study if invitation else _study(token)
+    invitations = Invitation.objects.select_related(
+        "study__hit_type__requester", "study__connection", "worker__user"
+    )
+    studies = RecruitedStudy.objects.select_related("hit_type__requester", "connection")
+    invitation = invitations.filter(token=token).first()
+    study = invitation.study if invitation else studies.filter(token=token).first()
     if study is None:
         raise ChannelClosed(_closed())
     try:
@@ -162,7 +166,14 @@ def recognise(
 def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") -> Session:
     """Return the visitor's session, started at the first visit. `known` is the account that this
     browser used before with the same open invite link."""
-    _require_not_erased(visit)
+    if visit.session_id and erased_among(visit.study.connection, [visit.session_id]):
+        raise ParticipantUnknown(
+            _(
+                "You had what was here of this participation erased, so that it can't be taken up "
+                "again. Return your place at the recruiter, if you hold one."
+            ),
+            code="erased",
+        )
     _require_sent(visit)
     worker = _account(visit, known)
     if worker.user.has_usable_password():
@@ -226,17 +237,6 @@ def _holds_place(visit: Visit) -> bool:
     except RecruiterProblem as problem:  # no reason to send away who holds a place
         raise _not_asked(study.connection) from problem
     return True
-
-
-def _require_not_erased(visit: Visit) -> None:
-    if visit.session_id and erased_among(visit.study.connection, [visit.session_id]):
-        raise ParticipantUnknown(
-            _(
-                "You had what was here of this participation erased, so that it can't be taken up "
-                "again. Return your place at the recruiter, if you hold one."
-            ),
-            code="erased",
-        )
 
 
 def _require_sent(visit: Visit) -> None:
@@ -322,10 +322,6 @@ def _closed() -> str:
     return _("This link is not open, or not any more. Ask whoever sent it to you.")
 
 
-def came_before(study: RecruitedStudy, worker: WorkerAccount) -> bool:
-    return Session.objects.filter(study=study, worker=worker).exists()
-
-
 def study_at(
     *, session_id: str = "", assignment_id: str = "", hit_type_id: str = ""
 ) -> RecruitedStudy | None:
@@ -342,18 +338,6 @@ def study_at(
 
 def way_back(session: Session) -> str:
     return panel_of(session.study, session).way_back(session.code)
-
-
-def _invitation(token: str) -> Invitation | None:
-    invitations = Invitation.objects.select_related(
-        "study__hit_type__requester", "study__connection", "worker__user"
-    )
-    return invitations.filter(token=token).first()
-
-
-def _study(token: str) -> RecruitedStudy | None:
-    studies = RecruitedStudy.objects.select_related("hit_type__requester", "connection")
-    return studies.filter(token=token).first()
 
 
 def _account(visit: Visit, known: WorkerAccount | None) -> WorkerAccount:

@@ -56,7 +56,7 @@ from marketplace.recruiting.posting import (
     set_places,
     stop_study,
 )
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import Cost, NotFound, NotVerified, RecruiterProblem
 from marketplace.recruiting.rules import follow_attached
 from marketplace.recruiting.submissions import follow_submission, follow_submissions, is_followed
@@ -165,7 +165,8 @@ def request_action(
 ) -> RecruitedStudy:
     """Request an action on the study at its recruiter, unless the same is under way or was done
     under this token."""
-    held = _held(study.pk)
+    rows = RecruitedStudy.objects.select_for_update(no_key=True, of=("self",))
+    held = rows.select_related("connection").get(pk=study.pk)
     if request_token and held.action_token == request_token and (held.action or not held.problem):
         return held
     wanted = (action, dict(values or {}))
@@ -221,11 +222,6 @@ def end_abandoned_actions(connection: RecruiterConnection) -> None:
             .exists()
         ):
             _end(study, CUT_OFF.format(action=study.get_action_display()))
-
-
-def _held(study_id: int) -> RecruitedStudy:
-    rows = RecruitedStudy.objects.select_for_update(no_key=True, of=("self",))
-    return rows.select_related("connection").get(pk=study_id)
 
 
 def _check(study: RecruitedStudy, action: str) -> None:
@@ -319,8 +315,7 @@ def follow_events(connection: RecruiterConnection, recruiter: Prolific) -> int:
 
 
 def delete_old_events(now: datetime) -> int:
-    n, _by_model = RecruiterEvent.objects.filter(received_at__lt=now - KEPT).delete()
-    return n
+    return RecruiterEvent.objects.filter(received_at__lt=now - KEPT).delete()[0]
 
 
 def _follow(event: RecruiterEvent, connection: RecruiterConnection, recruiter: Prolific) -> bool:
@@ -397,7 +392,7 @@ def _steps(
 
     return (
         partial(end_abandoned_actions, connection),
-        partial(_keep_subscribed, connection, recruiter),
+        partial(keep_subscribed, connection, recruiter),
         partial(follow_events, connection, recruiter),
         follow,
         partial(settle_all, connection, recruiter),
@@ -409,9 +404,3 @@ def _steps(
         partial(follow_blocks, connection, recruiter),
         partial(require_named_groups, connection),
     )
-
-
-def _keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    # Events only speed things up: nothing waits for them.
-    with suppress(RecruiterProblem):
-        keep_subscribed(connection, recruiter)

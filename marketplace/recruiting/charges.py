@@ -25,12 +25,13 @@ from marketplace.models import (
     RecruiterConnection,
     Session,
 )
+from marketplace.money.amounts import CENT
 from marketplace.recruiting.connections import Patience
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import Cost, PostedStudy
 
 Kind = RecruiterCharge.Kind
-CENT, MOST_REWARD = Decimal("0.01"), Decimal(100_000)
+MOST_REWARD = Decimal(100_000)
 # As charges are stored. SQLite adds them up as floats, whose sum has fifteen digits.
 SMALLEST = Decimal("0.0001")
 # Of what publishing and more places set aside, participations are paid; what is left over when the
@@ -45,13 +46,14 @@ MEANINGS = {
 
 def charge_rewards(connection: RecruiterConnection, recruiter: Prolific) -> int:
     n = Counter[str]()
+    screened_out = Session.objects.filter(connection=connection, state=Session.State.SCREENED_OUT)
 
     def charge(kind: RecruiterCharge.Kind, sessions: QuerySet[Session]) -> None:
         n[kind] += _charge(connection, recruiter, kind, sessions)
 
     with Patience() as patience:
         patience.try_to(partial(charge, Kind.REWARD, _approved(connection)))
-        patience.try_to(partial(charge, Kind.SCREEN_OUT, _screened_out(connection)))
+        patience.try_to(partial(charge, Kind.SCREEN_OUT, screened_out))
     return n.total()
 
 
@@ -183,12 +185,8 @@ def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
     rows = study.charges.values_list("kind", "currency").annotate(total=Sum("amount"))
     for kind, currency, summed in rows.order_by("kind", "currency"):
         total = summed.quantize(SMALLEST)
-        cents = total.quantize(Decimal("0.01"))
+        cents = total.quantize(CENT)
         yield str(MEANINGS[Kind(kind)]), cents if cents == total else total, currency
-
-
-def _screened_out(connection: RecruiterConnection) -> QuerySet[Session]:
-    return Session.objects.filter(connection=connection, state=Session.State.SCREENED_OUT)
 
 
 def _approved(connection: RecruiterConnection) -> QuerySet[Session]:

@@ -32,7 +32,8 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter, RecruiterBusy
 from marketplace.models import Intent, RecruiterConnection, Requester
-from marketplace.recruiting.prolific import Prolific, Transport
+from marketplace.recruiting.prolific.recruiter import Prolific
+from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.records import Account, RecruiterProblem, Unreachable
 from marketplace.users import User
 
@@ -54,7 +55,6 @@ class Turn:
             self.go_on()
 
     def go_on(self) -> None:
-        """Renew the lease; RecruiterBusy if another process has it."""
         if not self._rows.update(turn_until=timezone.now() + LASTS):
             raise RecruiterBusy(_busy(self._name))
         self._kept_at = time.monotonic()
@@ -180,11 +180,15 @@ CHECKED_EVERY = timedelta(days=1)
 def keep_subscribed(connection: RecruiterConnection, recruiter: Prolific) -> None:
     checked_at = connection.webhooks_checked_at
     if checked_at is None or checked_at <= clock.now() - CHECKED_EVERY:
-        subscribe(connection, recruiter)
+        # Events only speed things up: nothing waits for them.
+        with suppress(RecruiterProblem):
+            subscribe(connection, recruiter)
 
 
 def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
-    if not _is_reachable():
+    # Recruiters send to https only; a fake on this machine accepts http.
+    ours, theirs = str(settings.SITE_URL), str(settings.PROLIFIC_URL)
+    if not ours.startswith("https://") and not theirs.startswith("http://"):
         return
     # Before the first of them can come.
     connection.encrypted_webhook_secret = encrypt(recruiter.webhook_secret())
@@ -197,12 +201,6 @@ def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
 def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
     if connection.encrypted_webhook_secret:
         recruiter.unsubscribe(_address(connection))
-
-
-def _is_reachable() -> bool:
-    # Recruiters send to https only; a fake on this machine accepts http.
-    ours, theirs = str(settings.SITE_URL), str(settings.PROLIFIC_URL)
-    return ours.startswith("https://") or theirs.startswith("http://")
 
 
 def _address(connection: RecruiterConnection) -> str:

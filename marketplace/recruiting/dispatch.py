@@ -6,7 +6,7 @@ be added, tell whether it was paid. A message is sent once at most.
 """
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from decimal import Decimal
 from functools import partial
 
@@ -32,7 +32,7 @@ from marketplace.recruiting.intents import (
     note_refused,
     note_unsent,
 )
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import (
     NotAuthorized,
     Refused,
@@ -379,7 +379,8 @@ def settle_all(connection: RecruiterConnection, recruiter: Prolific) -> None:
         for intent in intents_of(connection, State.SENT, State.UNCERTAIN):
             if intent.kind == Kind.DOUBT:
                 continue  # a person's to decide
-            if intent.state == State.UNCERTAIN or _is_abandoned(intent, now):
+            is_abandoned = intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
+            if intent.state == State.UNCERTAIN or is_abandoned:
                 settle = partial(_settle_one, intent, recruiter)
                 patience.try_to(settle, key=f"{intent.kind}:{intent.session_id}")
 
@@ -391,10 +392,6 @@ def _settle_one(intent: Intent, recruiter: Prolific) -> None:
         raise
     except Refused as problem:  # it is not there any more
         note(intent, State.UNCERTAIN, str(problem))
-
-
-def _is_abandoned(intent: Intent, now: datetime) -> bool:
-    return intent.sent_at is None or intent.sent_at <= now - CLAIM_LASTS
 
 
 def _settle(intent: Intent, recruiter: Prolific) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -19,19 +20,19 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import HitType, Outcome, OutcomeCode, RecruitedStudy, RecruiterConnection
+from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
+from marketplace.money.amounts import CENT
+from marketplace.recruiting.charges import MOST_REWARD
 from marketplace.recruiting.connections import require_turn, required_recruiter
 from marketplace.recruiting.participants import blocked_group_of, group_of
 from marketplace.recruiting.places import places_for, require_work
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import (
-    Code,
     Cost,
     Filter,
     NotFound,
     PostedStudy,
     RecruiterProblem,
-    StudyDraft,
     StudyState,
     Uncertain,
 )
@@ -109,20 +110,10 @@ def _range(name: str, lower: str | None, upper: str | None) -> Filter:
     return Filter(name, lower=low, upper=high)
 
 
-State = RecruitedStudy.State
 MOST_MINUTES = 1439
 MOST_PLACES = 100_000
-MOST_REWARD = Decimal(100_000)
 MOST_EXCLUDED = 20
-CENT = Decimal("0.01")
 DEVICES = ("desktop", "tablet", "mobile")
-# What participants read whose place is asked back, since there is nothing to pay for.
-RETURN_REASONS = {
-    Outcome.NO_CONSENT: "You did not agree to take part.",
-    Outcome.INCOMPATIBLE_DEVICE: "The study does not work on this device.",
-    Outcome.SCREENED_OUT: "The study is for others than you.",
-    Outcome.NO_MORE_ITEMS: "Others have done all of the work meanwhile.",
-}
 
 
 @dataclass(frozen=True)
@@ -173,7 +164,7 @@ def write_draft(
         hit_type=hit_type,
         annotation_prefix=values.annotation_prefix,
         name=hit_type.title[:100],
-        state=State.DRAFT,
+        state=RecruitedStudy.State.DRAFT,
         items_per_session=values.items_per_session,
         maximum_seconds=60 * most_minutes(values.minutes),
         reward=values.reward,
@@ -233,7 +224,9 @@ def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem), code=problem.code) from problem
     with transaction.atomic():
-        RecruitedStudy.objects.filter(pk=study.pk).update(state=State.STOPPED, external_id="")
+        RecruitedStudy.objects.filter(pk=study.pk).update(
+            state=RecruitedStudy.State.STOPPED, external_id=""
+        )
         note("study.discard", subject=study.name, user=user, requester=study.requester)
 
 
@@ -313,47 +306,16 @@ def _posted(recruiter: Prolific, study: RecruitedStudy) -> PostedStudy:
     project = study.connection.settings.get("project", "")
     if project and (earlier := recruiter.find_studies(study.token, project)):
         return earlier[0]
-    draft = _draft_of(study, project, _filters(recruiter, study))
+    url = f"{settings.SITE_URL}{reverse('marketplace:arrive', args=[study.token])}"
+    draft = partial(recruiter.draft, study, _filters(recruiter, study), url=url, project=project)
     try:
-        return recruiter.draft(draft)
+        return draft()
     except Uncertain:
         found = recruiter.find_studies(study.token, project) if project else ()
-        return found[0] if found else recruiter.draft(draft)
+        return found[0] if found else draft()
 
 
 def _filters(recruiter: Prolific, study: RecruitedStudy) -> tuple[Filter, ...]:
     groups = [group_of(recruiter, one) for one in study.excluded.order_by("pk")]
     blocked = blocked_group_of(recruiter, study.connection)
     return (*filters_of(study.filters), Filter(EXCLUDING, values=(*groups, blocked)))
-
-
-def _draft_of(study: RecruitedStudy, project: str, filters: tuple[Filter, ...]) -> StudyDraft:
-    assert study.reward is not None
-    assert study.minutes is not None
-    return StudyDraft(
-        token=study.token,
-        title=study.hit_type.title,
-        description=study.hit_type.description,
-        url=f"{settings.SITE_URL}{reverse('marketplace:arrive', args=[study.token])}",
-        reward=study.reward,
-        places=study.places,
-        minutes=study.minutes,
-        maximum_minutes=most_minutes(study.minutes),
-        codes=tuple(_code(study, one) for one in study.codes.order_by("pk")),
-        project=project,
-        devices=tuple(study.devices),
-        filters=filters,
-        labels=tuple(study.labels) or ("annotation",),
-    )
-
-
-def _code(study: RecruitedStudy, code: OutcomeCode) -> Code:
-    outcome = Outcome(code.outcome)
-    if outcome == Outcome.SCREENED_OUT and study.screen_out_reward is not None:
-        return Code(
-            outcome,
-            code.code,
-            screen_out_pay=study.screen_out_reward,
-            screen_out_slots=study.screen_out_places,
-        )
-    return Code(outcome, code.code, request_return=RETURN_REASONS.get(outcome, ""))

@@ -232,8 +232,9 @@ def _lines(study: RecruitedStudy, file: TextIO, name: str) -> Iterator[tuple[int
             code="missing_column",
         )
     for cells in reader:
+        texts = [from_cell(cell.strip()) for cell in cells]
         if any(cell.strip() for cell in cells):
-            yield reader.line_num, dict(zip(header, map(_unquoted, cells), strict=False))
+            yield reader.line_num, dict(zip(header, texts, strict=False))
 
 
 def _column(study: RecruitedStudy, cell: str) -> str:
@@ -241,10 +242,6 @@ def _column(study: RecruitedStudy, cell: str) -> str:
     own = {study.session_parameter.lower(): SUBMISSION, study.worker_parameter.lower(): PARTICIPANT}
     own.pop("", None)
     return own.get(text, text)
-
-
-def _unquoted(cell: str) -> str:
-    return from_cell(cell.strip())
 
 
 def _row(study: RecruitedStudy, number: int, cells: Mapping[str, str]) -> Row:
@@ -402,10 +399,12 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
         others = SessionDemographics.objects.filter(session__study=study)
         others.exclude(session__in=sessions.values()).delete()  # who left since it was fetched
         for key, answers in known.items():
+            some = list(answers.items())[:MOST_QUESTIONS]
+            bounded = {name[:LONGEST_NAME]: answer[:LONGEST_ANSWER] for name, answer in some}
             SessionDemographics.objects.update_or_create(
                 session=sessions[key],
                 defaults={
-                    "encrypted_answers": encrypt(json.dumps(_bounded(answers))),
+                    "encrypted_answers": encrypt(json.dumps(bounded)),
                     "fetched_at": clock.now(),
                 },
             )
@@ -443,8 +442,3 @@ def _demographics_rows(study: RecruitedStudy) -> Iterator[tuple[str, ...]]:
     yield ("worker_id", *map(to_cell, names))
     for worker, one in answers:
         yield (worker, *(to_cell(one.get(name, "")) for name in names))
-
-
-def _bounded(answers: Mapping[str, str]) -> dict[str, str]:
-    some = list(answers.items())[:MOST_QUESTIONS]
-    return {name[:LONGEST_NAME]: answer[:LONGEST_ANSWER] for name, answer in some}

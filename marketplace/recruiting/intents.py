@@ -37,6 +37,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.money.amounts import CENT
+from marketplace.people.messages import send_message
 from marketplace.recruiting.connections import require_turn
 
 # A bonus that has not shown itself by then is a person's to decide.
@@ -288,14 +289,14 @@ def request_messages(
     return [worker_id for worker_id in worker_ids if worker_id not in written]
 
 
-def message_participant(
-    requester: Requester, worker: WorkerAccount, subject: str, text: str
-) -> None:
-    """Record a message if the worker's recruiter is to send it; others read messages here."""
+def message_worker(requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
+    """Write to the worker, by the recruiter if it is a participant."""
     if worker.paid_by == PaidBy.RECRUITER:
         request_messages(
             requester=requester, subject=subject, text=text, worker_ids=[worker.worker_id]
         )
+    else:
+        send_message(requester=requester, worker=worker, subject=subject, text=text)
 
 
 def approve_overdue() -> int:

@@ -28,14 +28,13 @@ from marketplace.models import (
     RecruitedStudy,
     RecruiterConnection,
     Session,
-    SessionDemographics,
     WorkerAccount,
     WorkerBlock,
 )
 from marketplace.people.enrolment import open_worker_account
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.connections import Patience
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import (
     NotAuthorized,
     NotFound,
@@ -283,7 +282,6 @@ def _seals(connection: RecruiterConnection, external_id: str) -> list[str]:
     return seals(f"{connection.pk}:{external_id}", purpose=PURPOSE)
 
 
-@transaction.atomic
 def reencrypt_participants() -> int:
     """Encrypt and seal all participant ids with the first of ENCRYPTION_KEYS, so that the same
     people are still recognised; return how many changed."""
@@ -296,15 +294,3 @@ def _seal_again(session: Session) -> list[str]:
         seal=_seals(session.connection, decrypt(session.encrypted_participant_id))[0]
     )
     return []
-
-
-@transaction.atomic
-def reencrypt_demographics() -> int:
-    return reencrypt_column(SessionDemographics.objects.all(), "encrypted_answers")
-
-
-@transaction.atomic
-def reencrypt_tokens() -> int:
-    names = ("encrypted_token", "encrypted_offer", "encrypted_webhook_secret")
-    rows = RecruiterConnection.objects
-    return sum(reencrypt_column(rows.exclude(**{name: ""}), name) for name in names)

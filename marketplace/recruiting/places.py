@@ -207,7 +207,6 @@ def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) ->
 
 
 def _open_hits(studies: Sequence[RecruitedStudy]) -> list[tuple[int, str, int]]:
-    """HIT type, annotation and number of wanted judgments of each open HIT that wants any."""
     hits = Hit.objects.filter(hit_type__in={one.hit_type_id for one in studies})
     if len(studies) == 1:
         hits = hits_of(studies[0])

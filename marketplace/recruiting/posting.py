@@ -5,7 +5,6 @@ Everything is written here first. Where an answer is lost, the study's state the
 transition was made; places are said as a total.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -23,7 +22,7 @@ from marketplace.recruiting.charges import follow_pay
 from marketplace.recruiting.connections import Patience, keep_turn, require_turn, required_recruiter
 from marketplace.recruiting.drafts import MOST_PLACES, with_screen_outs
 from marketplace.recruiting.places import require_work
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import (
     Cost,
     NotFound,
@@ -36,7 +35,6 @@ from marketplace.users import User
 
 State = RecruitedStudy.State
 HOUR = timedelta(hours=1)
-PUBLISHED = (StudyState.ACTIVE, StudyState.PUBLISHING)
 STATES = {
     StudyState.ACTIVE: State.ACTIVE,
     StudyState.PUBLISHING: State.ACTIVE,
@@ -66,23 +64,11 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         _let_recruiter_pay(study)
         note("study.publish", subject=study.name, user=user, requester=study.requester)
     if posted.state == StudyState.DRAFT:
-        _done(study, recruiter, recruiter.publish, PUBLISHED)
+        _move_there(study, recruiter, "publish", (StudyState.ACTIVE, StudyState.PUBLISHING))
     follow_study(study, recruiter)
     study.quoted_places = None  # it is no quote of places that are still to come
     study.save(update_fields=["quoted_places"])
     return cost
-
-
-def pause_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    _move(study, "pause", StudyState.PAUSED, user)
-
-
-def resume_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    _move(study, "resume", StudyState.ACTIVE, user)
-
-
-def stop_study(*, study: RecruitedStudy, user: User | None = None) -> None:
-    _move(study, "stop", StudyState.STOPPED, user)
 
 
 def price_places(*, study: RecruitedStudy, total: int) -> Cost:
@@ -220,30 +206,34 @@ def _require_confirmed(study: RecruitedStudy, cost: Cost, confirmed: Decimal) ->
         raise InvalidParameter(text % facts, code="not_confirmed")
 
 
-def _done(
-    study: RecruitedStudy,
-    recruiter: Prolific,
-    move: Callable[[str], None],
-    wanted: tuple[StudyState, ...],
+def _move_there(
+    study: RecruitedStudy, recruiter: Prolific, transition: str, wanted: tuple[StudyState, ...]
 ) -> None:
     # If the answer is lost, the study's state says whether the transition was made.
     require_turn()
     try:
         try:
-            move(study.external_id)
+            recruiter.move(study.external_id, transition)
         except Uncertain:
             if recruiter.study(study.external_id).state not in wanted:
-                move(study.external_id)
+                recruiter.move(study.external_id, transition)
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem), code=problem.code) from problem
 
 
-def _move(study: RecruitedStudy, name: str, wanted: StudyState, user: User | None) -> None:
+def _move(
+    transition: str, wanted: StudyState, *, study: RecruitedStudy, user: User | None = None
+) -> None:
     recruiter = required_recruiter(study.connection)
     if recruiter.study(study.external_id).state != wanted:
-        _done(study, recruiter, getattr(recruiter, name), (wanted,))
-    note(f"study.{name}", subject=study.name, user=user, requester=study.requester)
+        _move_there(study, recruiter, transition, (wanted,))
+    note(f"study.{transition}", subject=study.name, user=user, requester=study.requester)
     follow_study(study, recruiter)
+
+
+pause_study = partial(_move, "pause", StudyState.PAUSED)
+resume_study = partial(_move, "resume", StudyState.ACTIVE)
+stop_study = partial(_move, "stop", StudyState.STOPPED)
 
 
 def follow_study(study: RecruitedStudy, recruiter: Prolific) -> bool:

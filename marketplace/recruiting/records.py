@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 
 from error_codes import CodedError
-from marketplace.models.recruiting import Outcome
+from marketplace.money.amounts import CENT
 
 # What can go wrong between the marketplace and a recruiter.
 #
@@ -58,9 +58,6 @@ class NotVerified(RecruiterProblem):
     """An arrival or an event that its recruiter did not send."""
 
 
-CENT = Decimal("0.01")
-
-
 class StudyState(Enum):
     DRAFT = "draft"
     SCHEDULED = "scheduled"
@@ -91,34 +88,6 @@ class Filter:
     values: tuple[str, ...] = ()
     lower: Decimal | None = None
     upper: Decimal | None = None
-
-
-@dataclass(frozen=True)
-class Code:
-    outcome: Outcome
-    code: str
-    request_return: str = ""  # the reason that participants read; "" asks for no return
-    screen_out_pay: Decimal | None = None
-    screen_out_slots: int = 0
-
-
-@dataclass(frozen=True)
-class StudyDraft:
-    """A study as drafted from a batch. `token` is ours: it finds a draft whose answer was lost."""
-
-    token: str
-    title: str
-    description: str
-    url: str  # without the recruiter's parameters, which the implementation appends
-    reward: Decimal
-    places: int
-    minutes: int
-    maximum_minutes: int
-    codes: tuple[Code, ...]
-    project: str = ""
-    devices: tuple[str, ...] = ()
-    filters: tuple[Filter, ...] = ()
-    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

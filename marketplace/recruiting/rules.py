@@ -36,15 +36,14 @@ from marketplace.models import (
     Requester,
     Session,
 )
+from marketplace.money.amounts import CENT
 from marketplace.qualifications.definitions import stored_requirements
 from marketplace.qualifications.system import find_system
-from marketplace.recruiting.charges import committed_to
+from marketplace.recruiting.charges import MOST_REWARD, committed_to
 from marketplace.recruiting.connections import Patience, required_recruiter
 from marketplace.recruiting.drafts import (
-    CENT,
     MOST_MINUTES,
     MOST_PLACES,
-    MOST_REWARD,
     Posting,
     discard_draft,
     most_minutes,
@@ -149,7 +148,7 @@ def _create_attached(requester: Requester, hit_type: HitType, values: HitValues)
 def require_possible(hit_type: HitType, recruiter: str) -> None:
     names = [
         system.name
-        for each in stored_requirements(hit_type)
+        for each in stored_requirements(hit_type.public_id)
         if (system := find_system(each.type_id)) is not None
     ]
     if names:
@@ -405,6 +404,4 @@ def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         currency = rule.connection.settings.get("currency", "")
         facts = {"cost": cost, "currency": currency, "most": rule.most_cost}
-        raise InvalidParameter(
-            text.format(left=left.quantize(Decimal("0.01")), **facts), code="over_budget"
-        )
+        raise InvalidParameter(text.format(left=left.quantize(CENT), **facts), code="over_budget")

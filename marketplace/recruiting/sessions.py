@@ -145,14 +145,10 @@ def _hand_in(submit: Callable[[], Assignment], public_id: str, answer: str | Non
         if late is None:
             raise
         submitted = late
-    complete_session_of(submitted)
-    return submitted
-
-
-def complete_session_of(assignment: Assignment) -> None:
-    item = SessionItem.objects.filter(assignment=assignment).first()
+    item = SessionItem.objects.filter(assignment=submitted).first()
     if item is not None:
         complete_if_done(item.session_id)
+    return submitted
 
 
 @transaction.atomic
@@ -178,7 +174,7 @@ def end_session(*, session: Session, outcome: str) -> Session:
     locked = _locked(session.pk)
     if not locked.outcome and locked.state == State.STARTED:
         _decide(locked, outcome)
-        _free(locked, Assignment.Status.RETURNED)
+        free_items(locked, Assignment.Status.RETURNED)
         if outcome == Outcome.NO_CONSENT:
             _withdraw(locked, is_decided_too=True)
             SessionDemographics.objects.filter(session=locked).delete()
@@ -215,7 +211,7 @@ def time_out_session(*, session: Session) -> Session:
     # Of who was to give the place back, too: it is free by that.
     is_lapsed = locked.state == State.FINISHED and locked.outcome != Outcome.COMPLETED
     if locked.state == State.STARTED or is_lapsed:
-        _free(locked, Assignment.Status.ABANDONED)
+        free_items(locked, Assignment.Status.ABANDONED)
         _set_state(locked, State.TIMED_OUT)
     return locked
 
@@ -224,7 +220,7 @@ def time_out_session(*, session: Session) -> Session:
 def screen_out_session(*, session: Session) -> Session:
     """The recruiter paid the participant as screened out; reserved items are free again."""
     locked = _locked(session.pk)
-    _free(locked, Assignment.Status.RETURNED)
+    free_items(locked, Assignment.Status.RETURNED)
     _set_state(locked, State.SCREENED_OUT)
     return locked
 
@@ -237,12 +233,12 @@ def leave_session(*, session: Session, state: str) -> None:
     if state == State.RETURNED:
         _give_back(locked)
     else:
-        _free(locked, Assignment.Status.ABANDONED)
+        free_items(locked, Assignment.Status.ABANDONED)
         _set_state(locked, state)
 
 
 def _give_back(locked: Session) -> None:
-    _free(locked, Assignment.Status.RETURNED)
+    free_items(locked, Assignment.Status.RETURNED)
     if locked.study.discards_returned:
         _withdraw(locked)
     SessionDemographics.objects.filter(session=locked).delete()
@@ -311,11 +307,7 @@ def _set_state(session: Session, state: str) -> None:
     session.save(update_fields=["state", "ended_at"])
 
 
-def free_items(session: Session) -> None:
-    _free(session, Assignment.Status.RETURNED)
-
-
-def _free(session: Session, status: str) -> None:
+def free_items(session: Session, status: str) -> None:
     for assignment in _assignments(session, Assignment.Status.ACCEPTED):
         give_up(public_id=assignment.public_id, status=status)
 

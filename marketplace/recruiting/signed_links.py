@@ -10,7 +10,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -83,14 +82,6 @@ def published_keys(url: str) -> PublishedKeys:
     return PublishedKeys(url)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    signed: bytes
-    signature: bytes
-    header: Mapping[str, Any]
-    claims: Mapping[str, Any]
-
-
 def verify_signed_link(
     keys: PublishedKeys,
     study: str,
@@ -102,38 +93,35 @@ def verify_signed_link(
     """Return who arrived at `study`, whose page is `url`, by the token among the parameters. Every
     parameter that link and token both state must be the same. Raises NotVerified, its subclass
     Expired, or Unreachable if the keys cannot be fetched."""
-    parts = _parts(parameters.get(PARAMETER, ""))
-    if parts.header.get("alg") != ALGORITHM:
+    signed, signature, header, claims = _parts(parameters.get(PARAMETER, ""))
+    if header.get("alg") != ALGORITHM:
         raise NotVerified(
             f"The link's token must be signed by {ALGORITHM}.", code="other_algorithm"
         )
-    key = keys.key(str(parts.header.get("kid", "")))
+    key = keys.key(str(header.get("kid", "")))
     try:
-        key.verify(parts.signature, parts.signed, PKCS1v15(), SHA256())
+        key.verify(signature, signed, PKCS1v15(), SHA256())
     except InvalidSignature:
         raise NotVerified(
             "The link's signature is not its recruiter's.", code="bad_signature"
         ) from None
-    _check_place(parts.claims, url)
-    arrival = _arrival(parts.claims, study, parameters)
-    _check_time(parts.claims, now)
+    _check_place(claims, url)
+    arrival = _arrival(claims, study, parameters)
+    _check_time(claims, now)
     return arrival
 
 
-def _parts(token: str) -> _Parts:
+def _parts(token: str) -> tuple[bytes, bytes, Mapping[str, Any], Mapping[str, Any]]:
+    """What is signed, the signature, the header and the claims. Raises NotVerified."""
     if not token or len(token) > LONGEST_TOKEN or token.count(".") != 2:
         raise NotVerified("The link has no signed token, or a damaged one.", code="damaged_token")
-    header, claims, signature = token.split(".")
+    signed, _dot, signature = token.rpartition(".")
     try:
-        parts = _Parts(
-            signed=f"{header}.{claims}".encode("ascii"),
-            signature=_decoded(signature),
-            header=json.loads(_decoded(header)),
-            claims=json.loads(_decoded(claims)),
-        )
+        header, claims = (json.loads(_decoded(part)) for part in signed.split("."))
+        parts = signed.encode("ascii"), _decoded(signature), header, claims
     except (ValueError, RecursionError):
         raise NotVerified("The link's token is damaged.", code="damaged_token") from None
-    if not (isinstance(parts.header, dict) and isinstance(parts.claims, dict)):
+    if not (isinstance(header, dict) and isinstance(claims, dict)):
         raise NotVerified("The link's token is damaged.", code="damaged_token")
     return parts
 

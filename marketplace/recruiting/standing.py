@@ -49,8 +49,18 @@ LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
 def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
+    names = ("account", "currency", "available", "workspace", "project")
     return [
-        _recruiter(one)
+        {
+            "recruiter": one.public_id,
+            "kind": one.kind,
+            "name": one.name,
+            "is_connected": bool(one.encrypted_token),
+            "is_being_tried": bool(one.encrypted_offer),
+            "problem": one.problem,
+            "called_at": one.called_at and one.called_at.isoformat(),
+        }
+        | {name: one.settings.get(name, "") for name in names}
         for one in RecruiterConnection.objects.filter(requester=requester).order_by("pk")
     ]
 
@@ -61,7 +71,9 @@ def studies_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, Any]]:
     )
     keys = [study.pk for study in listed]
     charges = charged_to(keys)
-    unsent, entered, (sessions, waiting) = _unsent(keys), _entered(keys), _counted(keys)
+    at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED).order_by()
+    counts = at_work.exclude(reported="").values_list("study").annotate(n=Count("pk"))
+    entered, unsent, (sessions, waiting) = dict(counts), _unsent(keys), _counted(keys)
     places = free_and_needed_of([study for study in listed if study.state in LIVE])
     return [
         _study(study, sessions[study.pk], waiting.get(study.pk, 0))
@@ -188,26 +200,25 @@ def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, st
 
 def sessions_of(study: RecruitedStudy, *, after: str = "") -> list[dict[str, Any]]:
     handed_in = Q(items__assignment__status__in=Assignment.HANDED_IN_STATUSES)
-    rows = Session.objects.filter(study=study).select_related("worker").order_by("pk")
-    rows = rows.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
+    mine = Session.objects.filter(study=study).select_related("worker").order_by("pk")
+    rows: Any = mine.annotate(n_items=Count("items"), n_handed_in=Count("items", filter=handed_in))
     if after:
         rows = rows.filter(
             pk__gt=Session.objects.filter(study=study, public_id=after).values("pk")[:1]
         )
-    return [_session(one) for one in rows[:SESSIONS_AT_ONCE]]
-
-
-def _recruiter(connection: RecruiterConnection) -> dict[str, Any]:
-    names = ("account", "currency", "available", "workspace", "project")
-    return {
-        "recruiter": connection.public_id,
-        "kind": connection.kind,
-        "name": connection.name,
-        "is_connected": bool(connection.encrypted_token),
-        "is_being_tried": bool(connection.encrypted_offer),
-        "problem": connection.problem,
-        "called_at": connection.called_at and connection.called_at.isoformat(),
-    } | {name: connection.settings.get(name, "") for name in names}
+    return [
+        {
+            "session": one.public_id,
+            "worker_id": one.worker.worker_id,
+            "state": one.state,
+            "outcome": one.outcome,
+            "n_items": one.n_items,
+            "n_handed_in": one.n_handed_in,
+            "arrived_at": one.arrived_at.isoformat(),
+            "ended_at": one.ended_at and one.ended_at.isoformat(),
+        }
+        for one in rows[:SESSIONS_AT_ONCE]
+    ]
 
 
 def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], dict[int, int]]:
@@ -233,13 +244,6 @@ def _unsent(keys: list[int]) -> dict[int, dict[str, int]]:
     for study, state, n in rows.annotate(n=Count("pk")):
         unsent.setdefault(study, {})[state] = n
     return unsent
-
-
-def _entered(keys: list[int]) -> dict[int, int]:
-    at_work = Session.objects.filter(study__in=keys, state=Session.State.STARTED)
-    return dict(
-        at_work.exclude(reported="").order_by().values_list("study").annotate(n=Count("pk"))
-    )
 
 
 def _study(
@@ -285,7 +289,6 @@ def _study(
 
 
 def _amount(value: Decimal | None) -> str | None:
-    """With two decimals, or more for a fraction of a cent."""
     if value is None:
         return None
     is_whole = value == value.quantize(Decimal("0.01"))
@@ -317,16 +320,3 @@ def _shows_by(bonus: Intent) -> str | None:
     if not is_open or bonus.sent_at is None:
         return None
     return (bonus.sent_at + SHOWN_WITHIN).isoformat()
-
-
-def _session(session: Any) -> dict[str, Any]:
-    return {
-        "session": session.public_id,
-        "worker_id": session.worker.worker_id,
-        "state": session.state,
-        "outcome": session.outcome,
-        "n_items": session.n_items,
-        "n_handed_in": session.n_handed_in,
-        "arrived_at": session.arrived_at.isoformat(),
-        "ended_at": session.ended_at and session.ended_at.isoformat(),
-    }

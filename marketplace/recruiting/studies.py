@@ -93,11 +93,16 @@ def panel_of(study: RecruitedStudy, session: Session | None = None) -> LinkPanel
     parameters = names if is_panel else Parameters()
     if session is None:
         return LinkPanel(name=study.connection.name, parameters=parameters)
+    stored = session.encrypted_participant_id
     return LinkPanel(
         name=study.connection.name,
         parameters=parameters,
         addresses=dict(study.codes.filter(code=session.code).values_list("code", "redirect_url")),
-        ids=_ids(session, is_panel=is_panel),
+        ids={
+            "worker": decrypt(stored) if stored else "",
+            "study": session.external_study_id,
+            "session": session.submission_id if is_panel else "",
+        },
     )
 
 
@@ -137,15 +142,6 @@ def repeated_parameter(*names: str) -> str:
     if len(set(given)) == len(given):
         return ""
     return _("The ids of participant, study and submission come in parameters of different names.")
-
-
-def _ids(session: Session, *, is_panel: bool) -> dict[str, str]:
-    stored = session.encrypted_participant_id
-    return {
-        "worker": decrypt(stored) if stored else "",
-        "study": session.external_study_id,
-        "session": session.submission_id if is_panel else "",
-    }
 
 
 def _read(parameters: Mapping[str, str], name: str) -> str:
@@ -248,7 +244,9 @@ def create_codes(
     """A code per possible outcome. `completed` replaces the random code of completion; the
     redirect address is used for every outcome or for completion only."""
     outcomes = [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
-    codes = {outcome: new_code() for outcome in outcomes}
+    codes = {
+        outcome: "".join(secrets.choice(ALPHABET) for _ in range(LENGTH)) for outcome in outcomes
+    }
     if completed:
         codes[Outcome.COMPLETED] = completed
     OutcomeCode.objects.bulk_create(
@@ -266,16 +264,11 @@ def code_of(study: RecruitedStudy, outcome: str) -> str:
     return OutcomeCode.objects.get(study=study, outcome=outcome).code
 
 
-def new_code() -> str:
-    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-
-
 MOST_INVITATIONS = 1000
 MOST_ITEMS = 100
 OWN_LAB = "Own lab"
 PROLIFIC = PRESETS["prolific"].study_values()
 Kind = RecruiterConnection.Kind
-State = RecruitedStudy.State
 
 
 @dataclass(frozen=True)
@@ -307,9 +300,13 @@ def open_study(
     way_back = {name: columns.pop(name) for name in ("redirect_url", "is_for_completed")}
     allotted = hit_type.assignment_duration_seconds * values.items_per_session
     columns["maximum_seconds"] = values.maximum_seconds or allotted
+    name = panel if kind == Kind.LINK_PANEL else OWN_LAB
+    connection, _is_new = RecruiterConnection.objects.get_or_create(
+        requester=requester, kind=kind, name=name, defaults={"created_at": clock.now()}
+    )
     study = RecruitedStudy.objects.create(
         requester=requester,
-        connection=_connection(requester, kind, panel if kind == Kind.LINK_PANEL else OWN_LAB),
+        connection=connection,
         hit_type=hit_type,
         created_at=clock.now(),
         **columns,
@@ -367,8 +364,8 @@ def set_ways_back(
 @transaction.atomic
 def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
     # Those who came can come back by their link.
-    rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=State.STOPPED)
-    if rows.update(state=State.STOPPED):
+    rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(state=RecruitedStudy.State.STOPPED)
+    if rows.update(state=RecruitedStudy.State.STOPPED):
         note("study.close", subject=study.name, user=user, requester=study.requester)
 
 
@@ -377,13 +374,6 @@ def find_study(requester: Requester, token: str) -> RecruitedStudy:
     return first_or_raise(
         mine.select_related("hit_type", "requester", "connection"), ChannelDoesNotExist(token)
     )
-
-
-def _connection(requester: Requester, kind: str, name: str) -> RecruiterConnection:
-    connection, _is_new = RecruiterConnection.objects.get_or_create(
-        requester=requester, kind=kind, name=name, defaults={"created_at": clock.now()}
-    )
-    return connection
 
 
 def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None:

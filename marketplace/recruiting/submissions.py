@@ -23,7 +23,7 @@ from marketplace.people.erasure import erased_among, note_paid_since, note_place
 from marketplace.recruiting.connections import Patience, keep_turn
 from marketplace.recruiting.intents import last_decision
 from marketplace.recruiting.participants import account_of, encrypted
-from marketplace.recruiting.prolific import Prolific
+from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import (
     UNREADABLE_SUBMISSION,
     NotFound,
@@ -343,6 +343,11 @@ SAME = {
     There.REJECTED: SessionState.REJECTED,
     There.SCREENED_OUT: SessionState.SCREENED_OUT,
 }
+ENDINGS = {
+    There.RETURNED: return_session,
+    There.TIMED_OUT: time_out_session,
+    There.SCREENED_OUT: screen_out_session,
+}
 
 
 def follow_submissions(connection: RecruiterConnection, recruiter: Prolific) -> int:
@@ -447,22 +452,15 @@ def follow_submission(session: Session, there: Submission) -> bool:
     before = session.state
     if SAME.get(there.state) == before:
         return False
-    if there.state == There.RETURNED:
-        after = return_session(session=session).state
-    elif there.state == There.TIMED_OUT:
-        after = time_out_session(session=session).state
-    elif there.state == There.APPROVED:
-        after = take_over(session, SessionState.APPROVED)
-    elif there.state == There.REJECTED:
-        after = take_over(session, SessionState.REJECTED)
-    elif there.state == There.SCREENED_OUT:
-        after = screen_out_session(session=session).state
-    elif there.state == There.AWAITING_REVIEW and before == SessionState.REJECTED:
+    if there.state == There.AWAITING_REVIEW and before == SessionState.REJECTED:
         return _reject_after_all(session)
-    else:
+    if there.state not in SAME:
         return False
-    session.state = after
-    return after != before
+    if there.state in ENDINGS:
+        session.state = ENDINGS[there.state](session=session).state
+    else:
+        session.state = take_over(session, SAME[there.state])
+    return session.state != before
 
 
 @transaction.atomic
@@ -492,7 +490,7 @@ def take_over(session: Session, state: str) -> str:
     for public_id in list(handed_in.order_by("hit_id").values_list("public_id", flat=True)):
         _decide_one(locked, public_id, is_approved=is_approved)
     if state == SessionState.REJECTED:
-        free_items(locked)
+        free_items(locked, Assignment.Status.RETURNED)
     locked.state = state
     locked.save(update_fields=["state"])
     return state

@@ -2,7 +2,7 @@ import csv
 import secrets
 from collections.abc import Callable
 from decimal import Decimal
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec
 
 from django import forms
@@ -25,8 +25,6 @@ from marketplace.notifications.delivery import deliveries, given_up_lately
 from marketplace.users import User
 from work.periodic import backlogs, failed_lately, is_late
 
-FORM_TOKEN_BYTES = 16
-
 
 class AmountField(forms.CharField):
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
@@ -44,11 +42,6 @@ class AmountField(forms.CharField):
         return amount_usd
 
 
-def new_form_token() -> str:
-    # One per opened page: sending its form twice does a thing once.
-    return secrets.token_urlsafe(FORM_TOKEN_BYTES)
-
-
 class DepositForm(forms.Form):
     amount_usd = AmountField(label=gettext_lazy("Amount, $"))
     reference = forms.CharField(
@@ -59,8 +52,12 @@ class DepositForm(forms.Form):
         ),
     )
     name = forms.CharField(label=gettext_lazy("The requester's name, once more"))
+    # One per opened page: sending its form twice does a thing once.
     form_token = forms.CharField(
-        max_length=64, required=False, widget=forms.HiddenInput, initial=new_form_token
+        max_length=64,
+        required=False,
+        widget=forms.HiddenInput,
+        initial=partial(secrets.token_urlsafe, 16),
     )
 
     def __init__(self, *args: Any, requester: Requester, **kwargs: Any) -> None:
@@ -95,17 +92,6 @@ class DepositForm(forms.Form):
 
 class ReversalForm(forms.Form):
     reason = forms.CharField(max_length=200)
-    problem: DepositSpent | None = None
-
-    def reverse(self, *, deposit: Deposit, user: User) -> bool:
-        try:
-            transfers.reverse_deposit(
-                deposit=deposit, reason=self.cleaned_data["reason"], user=user
-            )
-        except DepositSpent as error:
-            self.problem = error
-            return False
-        return True
 
 
 P = ParamSpec("P")
@@ -185,15 +171,18 @@ def reverse_deposit(
     account = get_object_or_404(Requester, public_id=requester_id)
     deposit = get_object_or_404(Deposit, requester=account, public_id=deposit_id)
     form = ReversalForm(request.POST)
-    if not form.is_valid():
+    if form.is_valid():
+        reason = form.cleaned_data["reason"]
+        try:
+            transfers.reverse_deposit(deposit=deposit, reason=reason, user=user)
+            text = _("$%(amount)s taken out of the account.")
+            text %= {"amount": f"{deposit.amount_usd:,.2f}"}
+            messages.success(request, text, extra_tags="taken_out")
+        except DepositSpent as error:
+            messages.error(request, str(error), extra_tags=error.code)
+    else:
         text = _("Say why the deposit is taken out again.")
         messages.error(request, text, extra_tags="missing_reason")
-    elif form.reverse(deposit=deposit, user=user):
-        text = _("$%(amount)s taken out of the account.")
-        text %= {"amount": f"{deposit.amount_usd:,.2f}"}
-        messages.success(request, text, extra_tags="taken_out")
-    elif form.problem is not None:
-        messages.error(request, str(form.problem), extra_tags=form.problem.code)
     return redirect("marketplace:operator_requester", account.public_id)
 
 

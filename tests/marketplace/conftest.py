@@ -117,6 +117,12 @@ def rita(requester: Requester) -> Client:
 
 
 @pytest.fixture
+def owner(requester: Requester, rita: Client) -> Client:
+    requester.owners.add(User.objects.get(username="rita"))
+    return rita
+
+
+@pytest.fixture
 def make_worker(db: None) -> Callable[[str], WorkerAccount]:
     return lambda name: create_worker(username=name, password=PASSWORD)
 
@@ -193,6 +199,14 @@ def run(command: str, *arguments: Any, **options: Any) -> str:
     out = io.StringIO()
     call_command(command, *arguments, stdout=out, **options)
     return out.getvalue().strip()
+
+
+def make_type(mturk: Any, name: str = "Chess", **more: Any) -> str:
+    """Make a qualification type; return its id."""
+    values = {"Name": name, "Description": "d", "QualificationTypeStatus": "Active"}
+    created = mturk.create_qualification_type(**values | more)["QualificationType"]
+    type_id: str = created["QualificationTypeId"]
+    return type_id
 
 
 def question_with(html: str) -> str:

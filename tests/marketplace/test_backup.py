@@ -34,9 +34,9 @@ from config.backups.archive import (
     read_lines,
 )
 from config.backups.creation import encrypted_columns, make_backup, stored_models
+from encryption import decrypt
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
 from marketplace.money.reconciliation import audit
-from marketplace.people.enrolment import secret_of
 from metrics.models import Score
 from tests.annotation.studies import rated_study
 from tests.codes import refused
@@ -197,7 +197,7 @@ def test_other_keys_restore_nothing_and_a_rotated_key_restores(used_site, tmp_pa
     assert not User.objects.exists()
     settings.ENCRYPTION_KEYS += former
     run("restore", file)
-    assert secret_of(AccessKey.objects.get())
+    assert decrypt(AccessKey.objects.get().encrypted_secret)
 
 
 @pytest.mark.slow

@@ -124,9 +124,6 @@ def test_a_tunnel_takes_one_kind_of_request(bridge, authority):
             response = exchange(connection, f"{request_line}\r\n{headers}\r\n\r\n{{}}".encode())
             assert response.status == status
             assert "__type" in json.loads(response.read())
-
-
-def test_a_program_says_for_no_other_name_that_it_signed(bridge, authority):
     request = (
         f"POST / HTTP/1.1\r\nHost: {HOST}\r\nX-Assay-Signed-Host: evil.example.org\r\n"
         "Content-Length: 2\r\n\r\n{}"
@@ -148,13 +145,21 @@ def test_it_listens_on_this_machine_to_no_more_connections_than_it_has_threads_f
     assert status == 403
 
 
-def test_a_silent_connection_is_let_go(live_server, authority, monkeypatch):
+def test_a_silent_connection_is_let_go_and_no_port_in_use_is_taken(
+    live_server, authority, monkeypatch, tmp_path
+):
     monkeypatch.setattr(proxy._Tunnel, "timeout", 0.2)
     with (
         bridge_to(find_marketplace(live_server.url), authority) as bridge,
         socket.create_connection(bridge.server_address[:2], timeout=20) as connection,
     ):
         assert connection.recv(100) == b""
+    monkeypatch.setattr(signal, "signal", lambda *arguments: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        options = {"port": taken.getsockname()[1], "folder": tmp_path}
+        with refused(BridgeUnfit, "port_in_use") as caught:
+            run("mturk_bridge", marketplace=live_server.url, **options)
+    assert str(options["port"]) in str(caught.value)
 
 
 # What the marketplace answers
@@ -196,7 +201,20 @@ def lead_to(server, authority):
     return bridge_to(Marketplace(f"http://{host}:{port}/requester"), authority)
 
 
-def test_an_answer_that_is_cut_is_an_error_that_clients_retry(strange, authority):
+def test_a_whole_answer_is_passed_on_and_a_cut_or_too_large_one_is_an_error(
+    strange, authority, monkeypatch
+):
+    Strange.answer = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b\r\n"
+        b'Content-Type: application/x-amz-json-1.1\r\n\r\n4\r\n{"x"\r\n4\r\n: 1}\r\n0\r\n\r\n'
+    )
+    with lead_to(strange, authority) as bridge:
+        status, headers, content = post_through(bridge, authority)
+    assert (status, content) == (200, {"x": 1})
+    assert headers == {"Content-Type": "application/x-amz-json-1.1", "Content-Length": "8"}
+    (sent,) = strange.seen
+    assert sent["X-Assay-Signed-Host"] == HOST
+    assert (sent["X-Amz-Date"], sent["Host"].partition(":")[0]) == ("x", "127.0.0.1")
     for answer in (
         b"",
         b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}",
@@ -210,30 +228,17 @@ def test_an_answer_that_is_cut_is_an_error_that_clients_retry(strange, authority
         assert (status, error["__type"]) == (502, "ServiceFault")
         assert len(bridge.reported) == 1
         assert len(strange.seen) == 1  # whether it was carried out nobody knows: never sent twice
-
-
-def test_too_large_an_answer_is_not_passed_on(strange, authority, monkeypatch):
     monkeypatch.setattr(proxy, "MOST_ANSWER_BYTES", 10)
     Strange.answer = b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{"x": "12345"'
     with lead_to(strange, authority) as bridge:
         assert post_through(bridge, authority)[0] == 502
 
 
-def test_an_answer_in_chunks_is_passed_on_whole_and_cookies_are_not(strange, authority):
-    Strange.answer = (
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b\r\n"
-        b'Content-Type: application/x-amz-json-1.1\r\n\r\n4\r\n{"x"\r\n4\r\n: 1}\r\n0\r\n\r\n'
-    )
-    with lead_to(strange, authority) as bridge:
-        status, headers, content = post_through(bridge, authority)
-    assert (status, content) == (200, {"x": 1})
-    assert headers == {"Content-Type": "application/x-amz-json-1.1", "Content-Length": "8"}
-    (sent,) = strange.seen
-    assert sent["X-Assay-Signed-Host"] == HOST
-    assert (sent["X-Amz-Date"], sent["Host"].partition(":")[0]) == ("x", "127.0.0.1")
-
-
-def test_an_address_without_a_marketplace_is_refused_at_once():
+def test_a_marketplace_is_found_by_its_sites_address(live_server, strange):
+    for url in (live_server.url, f"{live_server.url}/", f"{live_server.url}/requester/"):
+        assert find_marketplace(url).url == f"{live_server.url}/requester"
+    with refused(BridgeUnfit, "not_a_marketplace"):
+        find_marketplace(f"{live_server.url}/worker/")
     for url, code in (
         ("ftp://assay.example.org", "invalid_address"),
         ("assay.example.org", "invalid_address"),
@@ -244,13 +249,13 @@ def test_an_address_without_a_marketplace_is_refused_at_once():
     ):
         with refused(BridgeUnfit, code):
             find_marketplace(url)
-
-
-def test_a_marketplace_is_found_by_its_sites_address(live_server):
-    for url in (live_server.url, f"{live_server.url}/", f"{live_server.url}/requester/"):
-        assert find_marketplace(url).url == f"{live_server.url}/requester"
-    with refused(BridgeUnfit, "not_a_marketplace"):
-        find_marketplace(f"{live_server.url}/worker/")
+    Strange.answer = (
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n"
+        b'{"__type": "MissingAuthenticationTokenException"}'
+    )
+    host, port = strange.server_address[:2]
+    with refused(BridgeUnfit, "too_old"):
+        find_marketplace(f"http://{host}:{port}/requester")
 
 
 # Certificates
@@ -307,7 +312,7 @@ def _context_of(server) -> ssl.SSLContext:
     return context
 
 
-def test_the_authority_is_made_once_and_its_key_is_its_owners_alone(tmp_path):
+def test_the_authority_is_made_once_and_its_key_is_its_owners_alone(tmp_path, monkeypatch):
     folder = tmp_path / "bridge"
     first, bundle = certificates.prepare_authority(folder)
     second, _ = certificates.prepare_authority(folder)
@@ -316,9 +321,6 @@ def test_the_authority_is_made_once_and_its_key_is_its_owners_alone(tmp_path):
     assert (folder / "authority.pem").stat().st_mode & 0o777 == 0o600
     assert "PRIVATE" not in bundle.read_text()
     assert sorted(each.name for each in folder.iterdir()) == ["authority.pem", "bundle.pem"]
-
-
-def test_a_file_that_others_may_read_or_that_is_no_authority_is_not_used(tmp_path):
     certificates.prepare_authority(tmp_path)
     file = tmp_path / "authority.pem"
     file.chmod(0o644)
@@ -329,13 +331,10 @@ def test_a_file_that_others_may_read_or_that_is_no_authority_is_not_used(tmp_pat
     with refused(BridgeUnfit, "not_an_authority") as caught:
         certificates.prepare_authority(tmp_path)
     assert str(file) in str(caught.value)
-
-
-def test_an_authority_near_its_end_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(certificates, "AUTHORITY_LIFE", timedelta(days=30))
-    first, _ = certificates.prepare_authority(tmp_path)
+    first, _ = certificates.prepare_authority(tmp_path / "old")
     monkeypatch.undo()
-    second, _ = certificates.prepare_authority(tmp_path)
+    second, _ = certificates.prepare_authority(tmp_path / "old")
     assert first.certificate != second.certificate
 
 
@@ -368,22 +367,3 @@ def test_the_command_prints_what_to_export_and_ends_cleanly(
         command.send_signal(signal.SIGTERM)
         _, errors = command.communicate(timeout=20)
     assert (command.returncode, errors.count("\n")) == (0, 1)
-
-
-def test_the_command_does_not_start_at_a_port_in_use(live_server, tmp_path, monkeypatch):
-    monkeypatch.setattr(signal, "signal", lambda *arguments: None)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        options = {"port": taken.getsockname()[1], "folder": tmp_path}
-        with refused(BridgeUnfit, "port_in_use") as caught:
-            run("mturk_bridge", marketplace=live_server.url, **options)
-    assert str(options["port"]) in str(caught.value)
-
-
-def test_an_older_marketplace_is_named_as_such(strange):
-    Strange.answer = (
-        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n"
-        b'{"__type": "MissingAuthenticationTokenException"}'
-    )
-    host, port = strange.server_address[:2]
-    with refused(BridgeUnfit, "too_old"):
-        find_marketplace(f"http://{host}:{port}/requester")

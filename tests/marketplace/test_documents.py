@@ -233,13 +233,18 @@ MOST_TWO = "<MaxSelectionCount>2</MaxSelectionCount>"
 LEAST_TWO = "<MinSelectionCount>2</MinSelectionCount>"
 
 
-def test_another_schema_is_refused():
+def test_another_schema_entities_and_too_long_a_form_are_refused():
     for xml in (
         form(QUESTION).replace("2017-11-06", "2099-01-01"),
         form(QUESTION.replace("<Question>", '<Question xmlns="urn:x">')),
     ):
         with refused(InvalidQuestion, "wrong_namespace"):
             parse_question_form(xml)
+    bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(with_content("<Text>&a;</Text>"))
+    with refused(InvalidQuestion, "declares_entities"):
+        parse_question_form(bomb)
+    with refused(InvalidQuestion, "too_long"):
+        parse_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))
 
 
 @pytest.mark.parametrize(
@@ -330,25 +335,11 @@ def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
 
 @pytest.mark.parametrize(
     "part",
-    [
-        question("q", "<FileUploadAnswer/>"),
-        with_content("<Application><Flash/></Application>"),
-    ],
+    [question("q", "<FileUploadAnswer/>"), with_content("<Application><Flash/></Application>")],
 )
 def test_files_and_applets_are_refused_when_the_hit_is_made(part):
     with pytest.raises(NotOffered):
         parse_question_form(form(part))
-
-
-def test_entities_are_refused():
-    bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(with_content("<Text>&a;</Text>"))
-    with refused(InvalidQuestion, "declares_entities"):
-        parse_question_form(bomb)
-
-
-def test_a_form_is_bounded():
-    with refused(InvalidQuestion, "too_long"):
-        parse_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))
 
 
 values = st.recursive(
@@ -429,7 +420,7 @@ def test_each_loop_over_a_schema_or_an_answer_counts_its_steps(schema, part):
     assert -len(NAMES) - 1 <= budget.steps_left < 0
 
 
-def test_an_answer_of_many_records_is_checked():
+def test_many_records_are_checked_and_costly_steps_end_with_their_time_and_budget():
     record = {"at": 1.5, "kind": "key", "n": 2, "is_last": False, "path": [1]}
     parts = {"at": "number", "kind": "string", "n": "integer", "is_last": "boolean"}
     schema = {
@@ -438,31 +429,18 @@ def test_an_answer_of_many_records_is_checked():
         | {"path": {"type": "array", "items": {"type": "integer"}}},
     }  # fmt: skip
     assert errors_of([record] * 5_000, {"items": schema}) == []
-
-
-def test_costly_steps_end_with_their_time():
     # Multiples of this prime have the same hash, so that a set compares each with all others.
     colliding = [(2**61 - 1) * number for number in range(20_000)]
     began = time.thread_time()
     with pytest.raises(TooManySteps):
         errors_of(colliding, {"uniqueItems": True})
     assert time.thread_time() - began < 3 * json_schema.MOST_SECONDS
-
-
-def test_all_fields_of_a_submission_share_one_budget():
-    schema = json.dumps({"uniqueItems": True})
+    unique = json.dumps({"uniqueItems": True})
     fields = [f"field{number}" for number in range(5)]
-    html = "".join(SCRIPT.format(schema).replace('"answer"', f'"{field}"') for field in fields)
+    html = "".join(SCRIPT.format(unique).replace('"answer"', f'"{field}"') for field in fields)
     answer = json.dumps(list(range(json_schema.MOST_STEPS // 4)))
     assert answer_errors(html, [(field, ["[]"]) for field in fields]) == []
     assert len(answer_errors(html, [(field, [answer]) for field in fields])) == 2
-
-
-def test_scripts_without_an_end_are_read_once():
-    began = time.process_time()
-    for html in ("<script>" * 8_000, "<script " * 8_000, "<script x>y" * 6_000 + "</script>"):
-        assert answer_schemas(html) == {}
-    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -507,6 +485,10 @@ def test_only_scripts_that_name_a_field_are_schemas():
     other = '<script type="application/schema+json">{"pattern": 1}</script><script>1</script>'
     assert answer_schemas(other + SCRIPT.format('{"type": "null"}')) == {"answer": {"type": "null"}}
     assert answer_errors(other, [("answer", ["x"])]) == []
+    began = time.process_time()
+    for html in ("<script>" * 8_000, "<script " * 8_000, "<script x>y" * 6_000 + "</script>"):
+        assert answer_schemas(html) == {}
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("text", ["{", '{"pattern": "x"}', '{"a": ' + "9" * 40_000 + "}"])

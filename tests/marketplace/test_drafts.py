@@ -31,29 +31,7 @@ def save(browser, assignment, draft, revision=0, progress="1 of 8", **extra):
     )
 
 
-def test_a_draft_is_kept_and_given_back(ada, assignment):
-    saved = save(ada, assignment, "ünï 🙂\0")
-    assert (saved.status_code, saved.json()["revision"]) == (200, 1)
-    assert save(ada, assignment, "two", revision=1).json()["revision"] == 2
-    read = ada.get(path_of(assignment)).json()
-    assert (read["draft"], read["revision"]) == ("two", 2)
-    page = ada.get(f"/worker/assignments/{assignment.public_id}/")
-    assert page.context["state"]["draft"] == "two"
-    assert AssignmentDraft.objects.get().progress == "1 of 8"
-
-
-def test_a_draft_that_began_from_an_older_one_gets_the_newer_one_and_overwrites_nothing(
-    ada, assignment
-):
-    save(ada, assignment, "mine")
-    for revision in (0, 2, 7):
-        refused = save(ada, assignment, "theirs", revision=revision)
-        assert refused.status_code == 409
-        assert (refused.json()["draft"], refused.json()["revision"]) == ("mine", 1)
-    assert AssignmentDraft.objects.get().content == "mine"
-
-
-def test_a_draft_is_bounded_and_has_no_half_characters(ada, assignment):
+def test_a_draft_is_bounded_and_returning_it_asks_first(ada, assignment):
     assert save(ada, assignment, "x" * LARGEST_DRAFT).status_code == 200
     assert save(ada, assignment, "é" * LARGEST_DRAFT, revision=1).status_code == 413
     assert save(ada, assignment, "x" * 10 * LARGEST_DRAFT, revision=1).status_code == 413
@@ -61,9 +39,18 @@ def test_a_draft_is_bounded_and_has_no_half_characters(ada, assignment):
     body = '{"draft": "a\\ud83d", "progress": "", "revision": 1}'
     assert ada.post(path_of(assignment), body, content_type="application/json").status_code == 200
     assert AssignmentDraft.objects.get().content == "a\ufffd"
+    save(ada, assignment, "x", revision=2, progress="3 of 8")
+    response = ada.post(path_of(assignment, "return"))
+    assert "3 of 8" in response.content.decode()
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+    response = ada.post(path_of(assignment, "return"), {"confirmed": "yes"})
+    assert response.headers["Location"] == "/worker/"
+    assignment.refresh_from_db()
+    assert assignment.status == "Returned"
 
 
-def test_what_is_no_draft_is_refused(ada, assignment):
+def test_a_draft_is_kept_and_one_that_began_from_an_older_one_overwrites_nothing(ada, assignment):
     for body in (
         "",
         "7",
@@ -77,6 +64,19 @@ def test_what_is_no_draft_is_refused(ada, assignment):
         response = ada.post(path_of(assignment), body, content_type="application/json")
         assert (response.status_code, response.json()["code"]) == (409, "request_refused")
         assert not AssignmentDraft.objects.exists()
+    saved = save(ada, assignment, "ünï 🙂\0")
+    assert (saved.status_code, saved.json()["revision"]) == (200, 1)
+    assert save(ada, assignment, "two", revision=1).json()["revision"] == 2
+    read = ada.get(path_of(assignment)).json()
+    assert (read["draft"], read["revision"]) == ("two", 2)
+    page = ada.get(f"/worker/assignments/{assignment.public_id}/")
+    assert page.context["state"]["draft"] == "two"
+    assert AssignmentDraft.objects.get().progress == "1 of 8"
+    for revision in (0, 1, 3, 7):
+        refused = save(ada, assignment, "theirs", revision=revision)
+        assert refused.status_code == 409
+        assert (refused.json()["draft"], refused.json()["revision"]) == ("two", 2)
+    assert AssignmentDraft.objects.get().content == "two"
 
 
 def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, worker, mturk):
@@ -94,18 +94,6 @@ def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, work
         assert save(ada, assignment, "late", revision=1).status_code in (409, 410)
         delete_closed_drafts()
         assert not AssignmentDraft.objects.exists()
-
-
-def test_returning_asks_first_where_something_was_entered(ada, assignment):
-    save(ada, assignment, "x", progress="3 of 8")
-    response = ada.post(path_of(assignment, "return"))
-    assert "3 of 8" in response.content.decode()
-    assignment.refresh_from_db()
-    assert assignment.status == "Accepted"
-    response = ada.post(path_of(assignment, "return"), {"confirmed": "yes"})
-    assert response.headers["Location"] == "/worker/"
-    assignment.refresh_from_db()
-    assert assignment.status == "Returned"
 
 
 # Time
@@ -162,9 +150,15 @@ def test_workers_see_what_they_submitted_and_nobody_elses(
     assert browser_of(make_worker("eve")).get(path).status_code == 404
 
 
-def test_a_requester_sets_how_much_time_may_be_added(
-    requester, rita, django_user_model, ada, assignment
+def test_a_requester_is_told_what_is_broken_and_sets_how_much_time_may_be_added(
+    ada, assignment, requester, rita, django_user_model
 ):
+    body = json.dumps({"text": "No picture B"})
+    for _ in range(2):
+        response = ada.post(path_of(assignment, "report"), body, content_type="application/json")
+        assert response.status_code == 200
+    page = rita.get(f"/requester-console/{requester.public_id}/").content.decode()
+    assert page.count("No picture B") == 1
     path = f"/requester-console/{requester.public_id}/more-time/"
     assert rita.post(path, {"more_time_percent": "101"}).status_code == 422
     other = Client()
@@ -180,15 +174,6 @@ def test_a_requester_sets_how_much_time_may_be_added(
     assert 'id="more-time"' not in page
 
 
-def test_what_a_worker_finds_broken_is_told_the_requester(ada, assignment, requester, rita):
-    body = json.dumps({"text": "No picture B"})
-    for _ in range(2):
-        response = ada.post(path_of(assignment, "report"), body, content_type="application/json")
-        assert response.status_code == 200
-    page = rita.get(f"/requester-console/{requester.public_id}/").content.decode()
-    assert page.count("No picture B") == 1
-
-
 def post(public_id, **fields):
     """As a page with an opaque origin does: no cookie, no CSRF token."""
     return Client(enforce_csrf_checks=True).post(
@@ -196,8 +181,10 @@ def post(public_id, **fields):
     )
 
 
-def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
-    response = post(
+def test_the_answers_are_kept_and_submitting_again_gives_the_same_receipt(
+    mturk, assignment, worker
+):
+    first = post(
         assignment.public_id,
         hitId=assignment.hit.public_id,
         workerId=worker.worker_id,
@@ -206,8 +193,8 @@ def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
         chosen=["a", "c"],
         reason="Ünïcode & <b>\r\nnext",
     )
-    assert response.status_code == 200
-    assert assignment.public_id in response.content.decode()
+    assert first.status_code == 200
+    assert assignment.public_id in first.content.decode()
     (listed,) = mturk.list_assignments_for_hit(HITId=assignment.hit.public_id)["Assignments"]
     assert listed["Answer"] == (
         '<?xml version="1.0" encoding="UTF-8"?>\n<QuestionFormAnswers xmlns='
@@ -218,10 +205,6 @@ def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
         "<Answer><QuestionIdentifier>reason</QuestionIdentifier>"
         "<FreeText>Ünïcode &amp; &lt;b&gt;&#13;\nnext</FreeText></Answer></QuestionFormAnswers>"
     )
-
-
-def test_submitting_again_gives_the_same_receipt_and_changes_nothing(mturk, assignment):
-    first = post(assignment.public_id, rating="4")
     # The receipt can be framed, and informs the page around it.
     assert "X-Frame-Options" not in first.headers
     assert "marketplace/receipt.js" in first.content.decode()
@@ -255,23 +238,11 @@ def test_only_a_post_in_time_of_what_was_accepted_submits_also_as_a_plain_form(
     assert "<FreeText>4</FreeText>" in assignment.answer
 
 
-def test_an_unknown_assignment_cannot_be_submitted(db):
+def test_a_form_unknown_too_large_or_without_an_answer_is_refused(db, assignment, settings):
     for public_id in ("NONE", "", "a\0b", "<script>", "A" * 500):
         response = post(public_id, rating="4")
         assert response.status_code == 404
         assert "<script>" not in response.content.decode().split("<body")[1]
-
-
-def test_a_form_without_an_answer_is_refused_and_can_be_sent_again(assignment):
-    response = post(assignment.public_id, hitId="x", workerId="y", turkSubmitTo="z")
-    check_refusal(response, 400, "nothing_answered")
-    # An empty answer is an answer.
-    assert post(assignment.public_id, reason="").status_code == 200
-    assignment.refresh_from_db()
-    assert "<FreeText></FreeText>" in assignment.answer
-
-
-def test_a_form_that_is_too_large_is_refused(assignment, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 5
     assert post(assignment.public_id, reason="x" * 1000).status_code == 413
@@ -283,6 +254,12 @@ def test_a_form_that_is_too_large_is_refused(assignment, settings):
     assert post(assignment.public_id, rating="4", files=uploads).status_code == 413
     assignment.refresh_from_db()
     assert assignment.status == "Accepted"
+    response = post(assignment.public_id, hitId="x", workerId="y", turkSubmitTo="z")
+    check_refusal(response, 400, "nothing_answered")
+    # An empty answer is an answer.
+    assert post(assignment.public_id, reason="").status_code == 200
+    assignment.refresh_from_db()
+    assert "<FreeText></FreeText>" in assignment.answer
 
 
 def test_a_page_may_have_thousands_of_fields(assignment):

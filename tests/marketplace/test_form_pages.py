@@ -94,9 +94,13 @@ def test_each_question_has_its_native_control_and_scripts_are_not_shown(ada, ass
     assert "alert(1)" not in page
 
 
-def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
+def test_good_answers_are_collected_and_submitting_again_changes_nothing(
+    mturk, ada, hit, submit_path, assignment
+):
     response = ada.post(submit_path, GOOD)
     assert response.headers["Location"] == f"/worker/groups/{hit.hit_type.public_id}/"
+    for again in (response, ada.post(submit_path, GOOD)):
+        assert code_before_the_receipt(again) == "received"
     (tags,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
     assert tags["AssignmentStatus"] == "Submitted"
     for text in (
@@ -106,6 +110,11 @@ def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
         "<FreeText>49.50</FreeText>",
     ):
         assert text in tags["Answer"]
+    before = Assignment.objects.values().get()
+    response = ada.post(submit_path, GOOD | {"question-5": "1"})
+    assert response.status_code == 302
+    assert Assignment.objects.values().get() == before
+    assert code_before_the_receipt(response) == "received_before"
 
 
 def test_auto_accept_leads_from_a_form_to_the_next_hit(mturk, ada, hit, submit_path):
@@ -132,9 +141,6 @@ def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
     ]
     assignment.refresh_from_db()
     assert (assignment.status, assignment.answer) == ("Accepted", "")
-
-
-def test_what_a_worker_writes_is_shown_as_text(ada, submit_path):
     page = text_of(ada.post(submit_path, {"question-6": "</textarea><script>x()</script>"}))
     assert "<script>x()" not in page
     assert "&lt;script&gt;x()" in page
@@ -146,47 +152,24 @@ def code_before_the_receipt(response):
     return codes[-2]
 
 
-def test_submitting_again_changes_nothing(ada, assignment, submit_path):
-    for _ in range(2):
-        assert code_before_the_receipt(ada.post(submit_path, GOOD)) == "received"
-    before = Assignment.objects.values().get()
-    response = ada.post(submit_path, GOOD | {"question-5": "1"})
-    assert response.status_code == 302
-    assert Assignment.objects.values().get() == before
-    assert code_before_the_receipt(response) == "received_before"
-
-
-def test_a_form_that_comes_too_late_is_refused(ada, submit_path):
-    clock.advance(timedelta(hours=1))
-    for answers in (GOOD, {}):
-        response = ada.post(submit_path, answers)
-        assert (response.status_code, response.context["code"]) == (410, "time_over")
-
-
-def test_the_check_cannot_be_passed_by(assignment):
+def test_what_comes_past_the_page_too_late_or_too_large_is_refused(
+    assignment, ada, submit_path, settings
+):
     answers = {"assignmentId": assignment.public_id, "style": "ornate"}
     response = Client().post("/mturk/externalSubmit", answers)
     assert (response.status_code, response.context["code"]) == (400, "form_not_checked")
     assignment.refresh_from_db()
     assert assignment.status == "Accepted"
-
-
-def test_a_hit_with_a_frame_has_no_form_and_a_wrong_form_no_hit(mturk, ada, worker):
-    bad = form(question("q", free_text("<Length minLength='x'/>")))
-    assert turk_code(mturk.create_hit, **HIT | {"Question": bad}) == "XMLParseError"
-    assert not Hit.objects.exists()
-    mturk.create_hit(**HIT)
-    held = accept_hit(worker=worker, hit=Hit.objects.get())
-    assert ada.post(f"/worker/assignments/{held.public_id}/submit/", {}).status_code == 404
-
-
-def test_a_form_is_bounded(ada, assignment, submit_path, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     body = f"question-6={'x' * 2000}"
     response = ada.post(submit_path, body, content_type="application/x-www-form-urlencoded")
     assert response.status_code == 400
     assignment.refresh_from_db()
     assert assignment.status == "Accepted"
+    clock.advance(timedelta(hours=1))
+    for answers in (GOOD, {}):
+        response = ada.post(submit_path, answers)
+        assert (response.status_code, response.context["code"]) == (410, "time_over")
 
 
 ANSWERS = {
@@ -273,16 +256,10 @@ def test_selections_are_counted():
         assert wrong.complaint.code == code
         assert re.findall("[0-9]+", wrong.complaint) == numbers
     assert fill(xml, q=["0", "3"]).is_valid
-
-
-def test_an_optional_selection_may_be_left_alone_but_not_half_made():
     xml = form(question("q", selection(*"abc", counts=TWO_OR_THREE), required=False))
     assert fill(xml).is_valid
     assert answers_of(fill(xml)) == []
     assert complaints(xml, q=["0"])
-
-
-def test_other_takes_words_and_counts_as_a_choice():
     xml = form(question("q", selection("a", "b", other=OTHER)))
     assert complaints(xml, q=["other"]) == {"q": "unanswered"}
     assert complaints(xml, q=["0"], q__other=["and this"]) == {"q": "too_many_choices"}
@@ -331,10 +308,6 @@ COMMON_PATTERNS = [
 ]  # fmt: skip
 
 
-def test_patterns_of_common_forms_are_read():
-    parse_question_form(form(with_patterns(*COMMON_PATTERNS)))
-
-
 PRINT_SIZE = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
 COMPILE_LARGEST = """
 from marketplace.documents.constraints import MOST_STATES, Pattern, count_states
@@ -346,11 +319,6 @@ for repeated in ("a", "(?:a|b)", "(a?){10}(?:(?:a|bc){100})", "(?:a[b-z]c)"):
     Pattern(repeated + "{%d}" % count, "", False).check()
 Pattern("(a)?" * (MOST_STATES // 4), "", True).check()
 """
-
-
-def test_the_largest_patterns_compile_within_a_few_megabytes():
-    before = measure("import marketplace.documents.constraints")
-    assert measure(COMPILE_LARGEST) - before < 100
 
 
 def measure(program):
@@ -373,24 +341,45 @@ def test_a_pattern_that_cannot_be_read_is_refused(expression, code):
         parse_question_form(form(with_patterns(expression)))
 
 
-def test_a_form_has_a_limited_number_of_patterns():
+def test_a_form_has_a_limited_number_of_patterns_of_a_few_megabytes():
     parts = [question(f"q{n}", free_text(pattern("a") * 25)) for n in range(5)]
     parse_question_form(form(*parts[:4]))
     with refused(InvalidQuestion, "too_many_patterns"):
         parse_question_form(form(*parts))
+    parse_question_form(form(with_patterns(*COMMON_PATTERNS)))
+    before = measure("import marketplace.documents.constraints")
+    assert measure(COMPILE_LARGEST) - before < 100
 
 
-def test_hits_and_tests_with_large_patterns_are_refused_when_they_are_made(mturk):
+def test_wrong_forms_are_refused_when_they_are_made_and_a_hit_with_a_frame_has_none(
+    mturk, ada, worker
+):
     xml = form(with_patterns("(?:a|b){1000000}"))
     assert turk_code(mturk.create_hit, **HIT | {"Question": xml}) == "XMLParseError"
     test = {"Name": "A test", "Description": "Of patterns", "QualificationTypeStatus": "Active"}
     code = turk_code(mturk.create_qualification_type, **test, Test=xml, TestDurationInSeconds=60)
     assert code == "XMLParseError"
+    bad = form(question("q", free_text("<Length minLength='x'/>")))
+    assert turk_code(mturk.create_hit, **HIT | {"Question": bad}) == "XMLParseError"
+    assert not Hit.objects.exists()
+    mturk.create_hit(**HIT)
+    held = accept_hit(worker=worker, hit=Hit.objects.get())
+    assert ada.post(f"/worker/assignments/{held.public_id}/submit/", {}).status_code == 404
 
 
 def test_a_pattern_that_never_ends_holds_nobody_up():
     xml = form(question("q", free_text("<AnswerFormatRegex regex='^(a|a)*$'/>")))
     assert fill(xml, q=["a" * 60 + "b"]).is_valid
+    slow = "<AnswerFormatRegex regex='(a|a)*$'/>" * 10
+    questions = [question(f"q{number}", free_text(slow)) for number in range(9)]
+    values = {f"q{number}": ["a" * 60 + "b"] for number in range(9)}
+    began = time.thread_time()
+    assert fill(form(*questions), **values).is_valid
+    assert time.thread_time() - began < 3 * MOST_PATTERN_SECONDS
+    slow, other = (f"<AnswerFormatRegex regex='{each}'/>" for each in ("^(a|a)*$", "^b"))
+    xml = form(question("q", free_text(slow)), question("r", free_text(other)))
+    (wrong,) = fill(xml, q=["a" * 60 + "b"], r=["c"]).complaints
+    assert (wrong.question.identifier, wrong.complaint.code) == ("r", "wrong_form")
 
 
 def test_a_form_of_before_the_limits_is_explained_to_workers(mturk, ada):
@@ -398,19 +387,3 @@ def test_a_form_of_before_the_limits_is_explained_to_workers(mturk, ada):
     Hit.objects.update(question=form(with_patterns("(?:a|b){1000000}")))
     page = ada.get(f"/worker/hits/{Hit.objects.get().public_id}/")
     assert (page.status_code, page.context["code"]) == (409, "patterns_too_large")
-
-
-def test_all_patterns_of_a_submission_share_their_time():
-    slow = "<AnswerFormatRegex regex='(a|a)*$'/>" * 10
-    questions = [question(f"q{number}", free_text(slow)) for number in range(9)]
-    values = {f"q{number}": ["a" * 60 + "b"] for number in range(9)}
-    began = time.thread_time()
-    assert fill(form(*questions), **values).is_valid
-    assert time.thread_time() - began < 3 * MOST_PATTERN_SECONDS
-
-
-def test_a_slow_pattern_leaves_time_for_the_others():
-    slow, other = (f"<AnswerFormatRegex regex='{each}'/>" for each in ("^(a|a)*$", "^b"))
-    xml = form(question("q", free_text(slow)), question("r", free_text(other)))
-    (wrong,) = fill(xml, q=["a" * 60 + "b"], r=["c"]).complaints
-    assert (wrong.question.identifier, wrong.complaint.code) == ("r", "wrong_form")

@@ -16,13 +16,15 @@ from tests.marketplace.conftest import (
     HIT,
     PASSWORD,
     check_accessible,
+    make_type,
     question_with,
     submit,
     watched_page,
 )
 from tests.marketplace.forms import FULL_FORM
-from tests.marketplace.test_taking_qualifications import KEY, TEST
+from tests.marketplace.test_taking_qualifications import KEY, TESTED
 from tests.marketplace.test_tasks_in_a_browser import PLAIN
+from tests.marketplace.test_worker_site import COUNTRY, FROM_CANADA, require
 from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -73,29 +75,16 @@ def busy_worker(mturk, worker, requester):
     mturk.notify_workers(
         Subject="More tomorrow", MessageText="At nine.", WorkerIds=[worker.worker_id]
     )
-    created = mturk.create_qualification_type(
-        Name="Geography",
-        Description="Knows places.",
-        QualificationTypeStatus="Active",
-        Test=TEST,
-        AnswerKey=EXPLAINED_KEY,
-        TestDurationInSeconds=600,
-    )["QualificationType"]["QualificationTypeId"]
+    created = make_type(mturk, "Geography", **TESTED, AnswerKey=EXPLAINED_KEY)
     wants = [
-        {"QualificationTypeId": created, "Comparator": "GreaterThan", "IntegerValues": [50]},
-        {
-            "QualificationTypeId": "00000000000000000071",
-            "Comparator": "EqualTo",
-            "LocaleValues": [{"Country": "CA"}],
-        },
+        require(created, "GreaterThan", IntegerValues=[50]),
+        require(COUNTRY, "EqualTo", **FROM_CANADA),
     ]
     guarded = mturk.create_hit(
         **HIT | {"Title": "Name the places"}, QualificationRequirements=wants
     )["HIT"]
     mturk.associate_qualification_with_worker(
-        QualificationTypeId=mturk.create_qualification_type(
-            Name="Fast readers", Description="d", QualificationTypeStatus="Active"
-        )["QualificationType"]["QualificationTypeId"],
+        QualificationTypeId=make_type(mturk, "Fast readers"),
         WorkerId=worker.worker_id,
         IntegerValue=9,
     )
@@ -263,10 +252,7 @@ def add_failures(requester):
         last_error="https://hooks.dialogue-lab.example.org/assay/events answered 503.",
     )
     LedgerAudit.objects.create(
-        created_at=now,
-        duration_seconds=0.1,
-        n_problems=1,
-        problems=["Entry 7 says 1.00. " * 4],
+        created_at=now, duration_seconds=0.1, n_problems=1, problems=["Entry 7 says 1.00. " * 4]
     )
 
 

@@ -138,6 +138,8 @@ def test_another_workers_assignment_is_not_there(people, hit):
             opened[name] = others
     assert opened == {}
     assert Assignment.objects.get().worker.user.username == "ada"
+    accept = f"/worker/hits/{hit.public_id}/accept/"
+    assert "marketplace_assignment" in changed_tables(people["other_worker"].post, accept)
 
 
 @pytest.mark.slow
@@ -160,11 +162,6 @@ def test_no_session_opens_what_is_signed(people, hit, person):
 
 
 # No GET request changes data: links and pages of other sites can make a browser send them
-
-
-def test_a_post_that_accepts_a_hit_is_seen_to_change_data(people, hit):
-    accept = f"/worker/hits/{hit.public_id}/accept/"
-    assert "marketplace_assignment" in changed_tables(people["other_worker"].post, accept)
 
 
 def changes_by_get(browser: Client, places) -> dict[str, set[str]]:

@@ -9,7 +9,7 @@ from django.utils.html import escape
 from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest, WorkerAccount, WorkerMessage
 from tests.codes import codes_on, message_codes
-from tests.marketplace.conftest import HIT, submit
+from tests.marketplace.conftest import HIT, make_type, submit
 from tests.marketplace.forms import form, question, selection
 from tests.marketplace.test_worker_site import require, text_of, unmet
 
@@ -28,13 +28,7 @@ KEY = (
     "<MaximumSummedScore>10</MaximumSummedScore></PercentageMapping>"
     "</QualificationValueMapping></AnswerKey>"
 )
-BASIC = {"Name": "Geography", "Description": "Knows places.", "QualificationTypeStatus": "Active"}
-TESTED = BASIC | {"Test": TEST, "TestDurationInSeconds": 600}
-
-
-def make(mturk, **more):
-    created = mturk.create_qualification_type(**BASIC | more)
-    return created["QualificationType"]["QualificationTypeId"]
+TESTED = {"Test": TEST, "TestDurationInSeconds": 600}
 
 
 def start(browser, type_id):
@@ -62,7 +56,7 @@ def take(browser, type_id, *choices):
 
 
 def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    type_id = make_type(mturk, **TESTED, AnswerKey=KEY)
     hit = needing(mturk, type_id, "GreaterThan", 90)
     assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 403
     assert ada.get(f"/worker/qualifications/{type_id}/").context["type"].test_duration_seconds
@@ -77,7 +71,7 @@ def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
 
 def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
     worker = WorkerAccount.objects.get(user__username="ada")
-    type_id = make(mturk, AutoGranted=True, AutoGrantedValue=3)
+    type_id = make_type(mturk, AutoGranted=True, AutoGrantedValue=3)
     needing(mturk, type_id, "GreaterThanOrEqualTo", 4)
     page = ada.post(f"/worker/qualifications/{type_id}/", follow=True)
     assert message_codes(page) == ["value_too_low"]
@@ -90,17 +84,14 @@ def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
     assert low.subject != enough.subject
     assert re.findall("[0-9]+", low.text) == ["2", "4"]
     assert re.findall("[0-9]+", enough.text) == ["5"]
-
-
-def test_an_auto_granted_one_is_had_at_once(mturk, ada):
-    type_id = make(mturk, AutoGranted=True, AutoGrantedValue=3)
+    type_id = make_type(mturk, "Rivers", AutoGranted=True, AutoGrantedValue=3)
     page = ada.post(f"/worker/qualifications/{type_id}/", follow=True)
     assert message_codes(page) == ["granted"]
     assert page.context["held"].integer_value == 3
 
 
 def test_who_fails_reads_the_score_and_the_mark_that_was_not_reached(mturk, ada):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
+    type_id = make_type(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
     needing(mturk, type_id, "GreaterThanOrEqualTo", 80)
     before = ada.get(f"/worker/qualifications/{type_id}/")
     assert [(each.comparator, each.values) for each in before.context["marks"]] == [
@@ -127,7 +118,7 @@ def test_answers_are_explained_where_the_key_explains_them(mturk, ada):
     explanation = "<?assay-explanation Begins with B, & has the parliament.?>"
     identifier = "<QuestionIdentifier>capital</QuestionIdentifier>"
     key = KEY.replace(identifier, identifier + explanation)
-    type_id = make(mturk, **TESTED, AnswerKey=key)
+    type_id = make_type(mturk, **TESTED, AnswerKey=key)
     stored = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
     assert stored["AnswerKey"] == key
     page = take(ada, type_id, "1", "1")
@@ -136,12 +127,13 @@ def test_answers_are_explained_where_the_key_explains_them(mturk, ada):
     assert (answer.chosen, answer.is_right) == ("Choice zurich", False)
     assert escape(answer.explanation) in text_of(page)
     assert "B, &amp; has" in text_of(page)
-    bare = make(mturk, **TESTED | {"Name": "Bare"}, AnswerKey=KEY)
+    bare = make_type(mturk, "Bare", **TESTED, AnswerKey=KEY)
     assert take(ada, bare, "1", "1").context["result"].answers == ()
 
 
-def test_a_half_filled_test_is_not_handed_in(mturk, ada):
-    test = start(ada, make(mturk, **TESTED, AnswerKey=KEY))
+def test_a_half_filled_test_is_not_handed_in_and_there_is_one_attempt(mturk, ada):
+    type_id = make_type(mturk, **TESTED, AnswerKey=KEY)
+    test = start(ada, type_id)
     response = ada.post(test + "hand-in/", {"question-1": "0"})
     assert response.status_code == 422
     (wrong,) = response.context["filled"].complaints
@@ -149,10 +141,14 @@ def test_a_half_filled_test_is_not_handed_in(mturk, ada):
     assert codes_on(text_of(response)) == ["unanswered"]
     assert QualificationRequest.objects.get().status == "Started"
     assert not Qualification.objects.exists()
+    ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
+    page = ada.get(f"/worker/qualifications/{type_id}/")
+    assert page.context["obstacle"].code == "only_once"
+    assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
 
 
 def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
-    page = take(ada, make(mturk, **TESTED), "0", "0")
+    page = take(ada, make_type(mturk, **TESTED), "0", "0")
     assert message_codes(page) == ["request_waits"]
     (request,) = requests_waiting(mturk)
     assert request["Test"] == TEST
@@ -160,7 +156,7 @@ def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
 
 
 def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada, make_worker, browser_of):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    type_id = make_type(mturk, **TESTED, AnswerKey=KEY)
     test = start(ada, type_id)
     assert f'href="{test}"' in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
     eve = browser_of(make_worker("eve"))
@@ -177,27 +173,12 @@ def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada, make_work
     assert [each.status for each in page.context["asked"]] == ["Expired"]
 
 
-def test_without_a_retry_delay_there_is_one_attempt(mturk, ada):
-    type_id = make(mturk, **TESTED, AnswerKey=KEY)
-    test = start(ada, type_id)
-    ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
-    page = ada.get(f"/worker/qualifications/{type_id}/")
-    assert page.context["obstacle"].code == "only_once"
-    assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
-
-
 DESCRIPTION = "Granted for the trial."
-
-
-def make_type(mturk, name, description="d"):
-    return mturk.create_qualification_type(
-        Name=name, Description=description, QualificationTypeStatus="Active"
-    )["QualificationType"]["QualificationTypeId"]
 
 
 @pytest.fixture
 def trial(mturk):
-    type_id = make_type(mturk, "Trial passed", DESCRIPTION)
+    type_id = make_type(mturk, "Trial passed", Description=DESCRIPTION)
     wants = [require(type_id, "DoesNotExist", "DiscoverPreviewAndAccept")]
     hit = mturk.create_hit(**HIT | {"Title": "Trial"}, QualificationRequirements=wants)["HIT"]
     wants = [require(type_id, "EqualTo", IntegerValues=[1])]

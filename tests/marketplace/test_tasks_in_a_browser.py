@@ -408,7 +408,9 @@ def enter(page, notes, text):
     wait_until(page, f"Object.values(sessionStorage).join().includes({text!r})")
 
 
-def test_what_is_stored_outlives_a_reload(page, mturk):
+def test_what_is_stored_outlives_a_reload_and_another_requesters_page_finds_nothing(
+    page, mturk, other_lab
+):
     notes = accept_notes(page, publish_notes(mturk))
     enter(page, notes, "half a thought")
     for _ in range(2):
@@ -418,10 +420,6 @@ def test_what_is_stored_outlives_a_reload(page, mturk):
     page.reload()
     expect(notes).to_have_value("a whole thought")
     assert in_frame(page, "[sessionStorage.seen, document.title]") == ["yes", "CSS1Compat"]
-
-
-def test_another_requesters_page_finds_nothing(page, mturk, other_lab):
-    enter(page, accept_notes(page, publish_notes(mturk)), "private")
     expect(accept_notes(page, publish_notes(other_lab))).to_have_value("")
     assert in_frame(page, "localStorage.length") == 0
 

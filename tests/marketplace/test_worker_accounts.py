@@ -70,23 +70,6 @@ def test_signing_up_and_in_lead_nowhere_else(worker, elsewhere):
     assert response.headers["Location"] == "/worker/"
 
 
-def test_a_profile_is_kept(ada, worker):
-    fields = {"country": "CA", "subdivision": "ON", "is_adult": "on"}
-    assert ada.post("/worker/profile/", fields).status_code == 302
-    worker.refresh_from_db()
-    assert (worker.country, worker.subdivision) == ("CA", "ON")
-    first = worker.adult_confirmed_at
-    clock.advance(timedelta(days=1))
-    ada.post("/worker/profile/", fields)
-    worker.refresh_from_db()
-    assert worker.adult_confirmed_at == first
-    assert 'value="CA" selected' in text_of(ada.get("/worker/profile/"))
-    ada.post("/worker/profile/", {"country": ""})
-    worker.refresh_from_db()
-    # The country is stated once; the rest can be taken back.
-    assert (worker.country, worker.adult_confirmed_at) == ("CA", None)
-
-
 def test_languages_are_given_by_name_or_code_and_shown_with_the_qualifications(mturk, ada, worker):
     german = "ASSAYLANGUAGEDEU"
     requirement = {"QualificationTypeId": german, "Comparator": "Exists"}
@@ -109,7 +92,7 @@ def test_languages_are_given_by_name_or_code_and_shown_with_the_qualifications(m
     assert unmet(ada) == []
 
 
-def test_a_profile_is_checked(ada, worker):
+def test_a_profile_is_checked_and_kept(ada, worker):
     for wrong in (
         {"country": "XX"},
         {"country": "UK"},
@@ -121,6 +104,20 @@ def test_a_profile_is_checked(ada, worker):
         assert ada.post("/worker/profile/", wrong).status_code == 200
         worker.refresh_from_db()
         assert worker.country == ""
+    fields = {"country": "CA", "subdivision": "ON", "is_adult": "on"}
+    assert ada.post("/worker/profile/", fields).status_code == 302
+    worker.refresh_from_db()
+    assert (worker.country, worker.subdivision) == ("CA", "ON")
+    first = worker.adult_confirmed_at
+    clock.advance(timedelta(days=1))
+    ada.post("/worker/profile/", fields)
+    worker.refresh_from_db()
+    assert worker.adult_confirmed_at == first
+    assert 'value="CA" selected' in text_of(ada.get("/worker/profile/"))
+    ada.post("/worker/profile/", {"country": ""})
+    worker.refresh_from_db()
+    # The country is stated once; the rest can be taken back.
+    assert (worker.country, worker.adult_confirmed_at) == ("CA", None)
 
 
 def test_earnings_are_the_ledgers(mturk, ada, worker):
@@ -394,7 +391,9 @@ def found(requester, trait):
     return {row.worker_id: row.others for row in rows if row.trait == trait}
 
 
-def test_the_same_long_text_and_the_same_device_of_two_are_found(requester, three):
+def test_the_same_text_and_device_of_two_are_found_and_not_what_everybody_wrote(
+    requester, three, mturk, make_worker
+):
     ann, bob, _cleo = (each.worker_id for each in three)
     assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
     assert found(requester, "device") == found(requester, "payout") == {}
@@ -403,9 +402,6 @@ def test_the_same_long_text_and_the_same_device_of_two_are_found(requester, thre
     assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
     Assignment.objects.update(answer="<a><b")  # no document
     assert found(requester, "texts") == {}
-
-
-def test_what_everybody_wrote_is_of_the_page(mturk, requester, make_worker):
     hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=6)["HIT"]
     for number in range(6):
         submit(make_worker(f"w{number}"), hit["HITId"], answer=LONG)

@@ -30,7 +30,7 @@ def frame_of(response):
     return {name: value.replace("&amp;", "&") for name, value in attributes.items()}
 
 
-def test_signing_up_opens_a_worker_account(db):
+def test_signing_up_opens_a_worker_account(db, worker):
     browser = Client()
     passwords = {"password1": PASSWORD, "password2": PASSWORD}
     response = browser.post("/worker/signup/", {"username": "ada@example.org"} | passwords)
@@ -38,10 +38,7 @@ def test_signing_up_opens_a_worker_account(db):
     worker = WorkerAccount.objects.get(user__username="ada@example.org")
     assert re.fullmatch("A[A-Z0-9]{13}", worker.worker_id)
     assert worker.worker_id in text_of(browser.get("/worker/"))
-
-
-def test_a_worker_signs_in_and_out(worker):
-    browser = Client()
+    browser.logout()
     assert browser.get("/worker/").headers["Location"] == "/worker/login/?next=/worker/"
     response = browser.post(
         "/worker/login/", {"username": "ada", "password": PASSWORD, "next": "/worker/dashboard/"}
@@ -75,9 +72,15 @@ def test_what_a_requester_writes_is_shown_as_text(mturk, ada):
         page = text_of(ada.get(path))
         assert title not in page
         assert escape(title) in page
+    hit = mturk.create_hit(**HIT | {"Question": EXTERNAL_QUESTION})["HIT"]["HITId"]
+    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
+    mturk.delete_hit(HITId=hit)
+    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
+    assert ada.get(f"/worker/hits/{hit}/").status_code == 404
 
 
-def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
+def test_a_hit_is_previewed_worked_on_and_returned(ada, hit, worker):
     response = ada.get(f"/worker/hits/{hit.public_id}/")
     frame = frame_of(response)
     query = parse_qs(urlsplit(frame["src"]).query)
@@ -90,22 +93,9 @@ def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
     }
     assert f'action="/worker/hits/{hit.public_id}/accept/"' in text_of(response)
     assert not Assignment.objects.exists()
-
-
-def test_a_group_previews_its_next_hit_or_leads_back_to_the_list(ada, worker, hit):
-    path = f"/worker/groups/{hit.hit_type.public_id}/"
-    response = ada.get(path)
-    assert hit.public_id in frame_of(response)["src"]
-    assert f'action="{path}accept/"' in text_of(response)
-    submit(worker, hit.public_id)
-    response = ada.get(path, follow=True)
-    assert response.redirect_chain == [("/worker/", 302)]
-    assert message_codes(response) == ["none_left"]
-
-
-def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, hit):
     assignment = accept_hit(worker=worker, hit=hit)
-    response = ada.get(f"/worker/assignments/{assignment.public_id}/")
+    path = f"/worker/assignments/{assignment.public_id}/"
+    response = ada.get(path)
     frame = frame_of(response)
     assert urlsplit(frame["src"]).path == f"/worker/frame/{assignment.public_id}/"
     assert parse_qs(urlsplit(frame["src"]).query) == {
@@ -119,8 +109,24 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
     assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
     assert frame["height"] == "450"
     assert f'"deadline": "{assignment.deadline.isoformat()}"' in text_of(response)
-    assert f'action="/worker/assignments/{assignment.public_id}/return/"' in text_of(response)
+    assert f'action="{path}return/"' in text_of(response)
     assert f'action="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
+    response = ada.post(path + "return/", follow=True)
+    assert response.redirect_chain == [("/worker/", 302)]
+    assert message_codes(response) == ["returned"]
+    for refused in (ada.get(path), ada.post(path + "return/")):
+        assert (refused.status_code, refused.context["code"]) == (410, "returned")
+
+
+def test_a_group_previews_its_next_hit_or_leads_back_to_the_list(ada, worker, hit):
+    path = f"/worker/groups/{hit.hit_type.public_id}/"
+    response = ada.get(path)
+    assert hit.public_id in frame_of(response)["src"]
+    assert f'action="{path}accept/"' in text_of(response)
+    submit(worker, hit.public_id)
+    response = ada.get(path, follow=True)
+    assert response.redirect_chain == [("/worker/", 302)]
+    assert message_codes(response) == ["none_left"]
 
 
 def test_a_page_elsewhere_keeps_its_origin_and_ours_does_not(mturk, ada):
@@ -152,24 +158,6 @@ def test_a_requesters_html_has_an_origin_of_its_own(ada, worker, hit, signed_in)
         assert "</script><title>Task</title>" in text_of(response)
 
 
-def test_there_is_no_frame_of_ours_for_a_page_elsewhere_or_a_hit_that_is_gone(mturk, ada):
-    hit = mturk.create_hit(**HIT | {"Question": EXTERNAL_QUESTION})["HIT"]["HITId"]
-    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
-    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
-    mturk.delete_hit(HITId=hit)
-    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
-    assert ada.get(f"/worker/hits/{hit}/").status_code == 404
-
-
-def test_returning_leads_back_to_the_list(ada, worker, hit):
-    path = f"/worker/assignments/{accept_hit(worker=worker, hit=hit).public_id}/"
-    response = ada.post(path + "return/", follow=True)
-    assert response.redirect_chain == [("/worker/", 302)]
-    assert message_codes(response) == ["returned"]
-    for refused in (ada.get(path), ada.post(path + "return/")):
-        assert (refused.status_code, refused.context["code"]) == (410, "returned")
-
-
 def test_what_cannot_be_had_is_explained(ada, worker, hit, make_worker, browser_of, mturk):
     def check(response, status, code):
         assert (response.status_code, response.context["code"]) == (status, code)
@@ -198,9 +186,13 @@ def test_an_id_of_nothing_is_not_found(ada):
         *("hits/a/", "hits/A%00/", "groups/é/", "frame/a-b/"),
     ):
         assert ada.get(f"/worker/{path}").status_code == 404
+    for path in ("", "?groupId=NONE", "andaccept?groupId=%00", "?hitId=%00"):
+        assert ada.get(f"/mturk/preview{path}").status_code == 404
 
 
-def test_the_dashboard_reports_status_and_earnings(mturk, ada, worker):
+def test_the_dashboard_reports_earnings_and_a_blocked_worker_is_informed_and_never_why(
+    mturk, ada, worker
+):
     hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
     first, second, _ = (submit(worker, hit) for hit in hits)
     mturk.approve_assignment(AssignmentId=first)
@@ -211,6 +203,11 @@ def test_the_dashboard_reports_status_and_earnings(mturk, ada, worker):
     assert page.context["counts"] == {"submitted": 3, "Submitted": 1, "Approved": 1, "Rejected": 1}
     assert text_of(page).count("$0.63") == 5  # the two sums, and each assignment's reward
     assert "Empty reason" in text_of(page)
+    mturk.create_hit(**HIT)
+    mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Too slow")
+    assert [each.code for each in unmet(ada)] == ["blocked"]
+    assert "Too slow" not in text_of(ada.get("/worker/"))
+    assert titles(ada, qualified="on") == []
 
 
 HERE = {"external_hit": "/a.js", "crowd_elements": "/b.js", "external_submit": "/submit"}
@@ -279,16 +276,6 @@ def test_links_to_a_group_or_a_hit_lead_to_it_after_signing_in(ada, hits):
         anonymous = urlsplit(Client().get(link).headers["Location"])
         assert anonymous.path == "/worker/login/"
         assert parse_qs(anonymous.query) == {"next": [link]}
-
-
-def test_a_link_to_nothing_is_not_found(ada):
-    for path in (
-        "/mturk/preview",
-        "/mturk/preview?groupId=NONE",
-        "/mturk/previewandaccept?groupId=%00",
-        "/mturk/preview?hitId=%00",
-    ):
-        assert ada.get(path).status_code == 404
 
 
 def test_the_next_page_shows_a_hit_and_confirms_what_was_submitted(ada, worker, hits):
@@ -372,7 +359,7 @@ def groups(mturk):
     mturk.create_hit(**HIT | {"Title": "Tables", "Reward": "2.00", "LifetimeInSeconds": 3600})
 
 
-def test_the_order_is_in_the_address(ada, groups):
+def test_order_least_reward_and_requester_are_in_the_address(ada, groups, other_lab, requester):
     for sort, order in (
         ("", ["Tables", "Chairs", "Lamps"]),
         ("newest", ["Tables", "Chairs", "Lamps"]),
@@ -383,9 +370,6 @@ def test_the_order_is_in_the_address(ada, groups):
         ("no such order", ["Tables", "Chairs", "Lamps"]),
     ):
         assert titles(ada, sort=sort) == order
-
-
-def test_a_least_reward_can_be_asked_for(ada, groups):
     for least, left in (
         ("0.50", 2),
         ("$1", 1),
@@ -397,9 +381,6 @@ def test_a_least_reward_can_be_asked_for(ada, groups):
         ("1e9", 3),
     ):
         assert len(titles(ada, min_reward=least)) == left
-
-
-def test_one_requester_can_be_asked_for_and_filters_combined(other_lab, ada, groups, requester):
     other_lab.create_hit(**HIT | {"Title": "Other"})
     assert len(titles(ada)) == 4
     assert "Other" not in titles(ada, requester=requester.public_id)
@@ -433,14 +414,6 @@ def test_what_a_worker_lacks_is_said_in_the_list(mturk, ada, worker, groups):
         assert codes_on(page) == codes
         assert page.count(profile) == n_links + is_asked
     assert re.findall("[0-9]+", lacking[0].reason) == ["9", "0"]
-
-
-def test_a_blocked_worker_is_informed_and_never_why(mturk, ada, worker):
-    mturk.create_hit(**HIT)
-    mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Too slow")
-    assert [each.code for each in unmet(ada)] == ["blocked"]
-    assert "Too slow" not in text_of(ada.get("/worker/"))
-    assert titles(ada, qualified="on") == []
 
 
 @pytest.mark.parametrize(

@@ -27,28 +27,19 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["uncertain"]:
             for intent in Intent.objects.filter(state=Intent.State.UNCERTAIN).order_by("pk"):
-                self.stdout.write(_uncertain(intent))
+                amount = "" if intent.amount is None else f" of {intent.amount} {intent.currency}"
+                self.stdout.write(
+                    f"{intent.pk}: {intent.kind}{amount}, submission "
+                    f"{intent.session.submission_id}, {intent.connection}: {intent.problem}"
+                )
             return
         for name, was_done in (("was_done", True), ("was_not_done", False)):
             if options[name] is not None:
-                _decide(options[name], was_done=was_done)
+                rows = Intent.objects.filter(pk=options[name])
+                unknown = CommandError(f"There is no intent {options[name]}.")
+                decide_uncertain(intent=first_or_raise(rows, unknown), was_done=was_done)
         called = call_recruiters()
         self.stdout.write(json.dumps(asdict(called)) if options["json"] else said(called))
-
-
-def _uncertain(intent: Intent) -> str:
-    amount = "" if intent.amount is None else f" of {intent.amount} {intent.currency}"
-    return (
-        f"{intent.pk}: {intent.kind}{amount}, submission {intent.session.submission_id}, "
-        f"{intent.connection}: {intent.problem}"
-    )
-
-
-def _decide(key: int, *, was_done: bool) -> None:
-    intent = first_or_raise(
-        Intent.objects.filter(pk=key), CommandError(f"There is no intent {key}.")
-    )
-    decide_uncertain(intent=intent, was_done=was_done)
 
 
 def said(called: Called) -> str:

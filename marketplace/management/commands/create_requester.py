@@ -39,12 +39,9 @@ class Command(BaseCommand):
             "secret_access_key": key.secret_access_key,
             "balance_usd": str(ledger.balance_of(ledger.available_account(key.requester))),
         }
-        self.stdout.write(json.dumps(facts) if options["json"] else _as_text(facts))
-
-
-def _as_text(facts: dict[str, str]) -> str:
-    return (
-        f"Requester {facts['requester']}, balance ${facts['balance_usd']}.\n"
-        f"AWS_ACCESS_KEY_ID={facts['access_key_id']}\n"
-        f"AWS_SECRET_ACCESS_KEY={facts['secret_access_key']}"
-    )
+        text = (
+            "Requester {requester}, balance ${balance_usd}.\n"
+            "AWS_ACCESS_KEY_ID={access_key_id}\n"
+            "AWS_SECRET_ACCESS_KEY={secret_access_key}"
+        )
+        self.stdout.write(json.dumps(facts) if options["json"] else text.format(**facts))

@@ -2,19 +2,13 @@ import csv
 import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import PayoutBatch
 from marketplace.money import transfers
 from marketplace.money.amounts import parse_amount
-
-
-def _opened(path: Path) -> TextIO:
-    # The file has bank details, so only its writer may read it.
-    descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    return os.fdopen(descriptor, "w", newline="", encoding="utf-8")
 
 
 class Command(BaseCommand):
@@ -35,7 +29,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         minimum_usd = parse_amount(options["minimum"])
         try:  # before any earnings are taken
-            file = _opened(options["file"])
+            # The file has bank details, so only its writer may read it.
+            descriptor = os.open(options["file"], os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            file = os.fdopen(descriptor, "w", newline="", encoding="utf-8")
         except OSError as error:
             raise CommandError(str(error), returncode=2) from error
         with file:

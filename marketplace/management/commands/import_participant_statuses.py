@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.exceptions import first_or_raise
 from marketplace.models import RecruitedStudy
-from marketplace.recruiting.files import Imported, import_statuses, read_statuses
+from marketplace.recruiting.files import import_statuses, read_statuses
 
 
 class Command(BaseCommand):
@@ -35,9 +35,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{path.name}: nothing is wrong with its {len(rows)} participations.")
             return
         result = import_statuses(study, rows)
-        self.stdout.write(json.dumps(asdict(result)) if options["json"] else _as_text(result))
-
-
-def _as_text(result: Imported) -> str:
-    lines = [f"{result.n_changed} changed, {result.n_unchanged} were so already or are no news."]
-    return "\n".join([*lines, *(f"Not changed: {text}" for text in result.contradictions)])
+        counts = f"{result.n_changed} changed, {result.n_unchanged} were so already or are no news."
+        text = "\n".join([counts, *(f"Not changed: {one}" for one in result.contradictions)])
+        self.stdout.write(json.dumps(asdict(result)) if options["json"] else text)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -17,7 +18,7 @@ from marketplace.recruiting.posting import (
     stop_study,
 )
 
-MOVES = {
+MOVES: dict[str, Callable[..., None]] = {
     "pause": pause_study,
     "resume": resume_study,
     "stop": stop_study,

@@ -34,7 +34,9 @@ class Command(BaseCommand):
             CommandError(f"There is no requester {options['requester']}."),
         )
         if options["end"] is not None:
-            _end(requester, options["end"])
+            rows = requester.recruiting_rules.filter(pk=options["end"])
+            unknown = CommandError(f"{requester} has no rule {options['end']}.")
+            end_rule(rule=first_or_raise(rows, unknown))
         elif options["most_cost"] is not None:
             _create(requester, options)
         rules = [_facts(rule) for rule in requester.recruiting_rules.order_by("pk")]
@@ -58,13 +60,6 @@ def _create(requester: Requester, options: dict[str, Any]) -> None:
         words=options["words"],
     )
     create_rule(connection=connection, values=values)
-
-
-def _end(requester: Requester, key: int) -> None:
-    rule = first_or_raise(
-        requester.recruiting_rules.filter(pk=key), CommandError(f"{requester} has no rule {key}.")
-    )
-    end_rule(rule=rule)
 
 
 def _facts(rule: RecruitingRule) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
 
+from marketplace.models import RecruitedStudy
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.prolific.words import (
+    TRANSITIONS,
     currency_of,
     demographics_of,
     draft_body,
@@ -34,13 +36,13 @@ from marketplace.recruiting.records import (
     Account,
     Cost,
     Event,
+    Filter,
     NotFound,
     NotVerified,
     PostedStudy,
     PreparedBonus,
     Refused,
     RejectionCategory,
-    StudyDraft,
     Submission,
     SubmissionState,
     Uncertain,
@@ -128,8 +130,11 @@ class Prolific:
             projects=projects,
         )
 
-    def draft(self, draft: StudyDraft) -> PostedStudy:
-        made = self._api.change("POST", "/studies/", draft_body(draft))
+    def draft(
+        self, study: RecruitedStudy, filters: Sequence[Filter], *, url: str, project: str
+    ) -> PostedStudy:
+        body = draft_body(study, filters, url=url, project=project)
+        made = self._api.change("POST", "/studies/", body)
         try:
             return study_of(made)
         except Unreadable as problem:  # it may be there: it is looked for by its token
@@ -151,17 +156,9 @@ class Prolific:
         said = self._api.change("POST", "/study-cost-calculator/", asked)
         return Cost(price_of(said, "total_cost"), self._currency)
 
-    def publish(self, study: str) -> None:
-        self._move(study, "PUBLISH")
-
-    def pause(self, study: str) -> None:
-        self._move(study, "PAUSE")
-
-    def resume(self, study: str) -> None:
-        self._move(study, "START")
-
-    def stop(self, study: str) -> None:
-        self._move(study, "STOP")
+    def move(self, study: str, transition: str) -> None:
+        action = {"action": TRANSITIONS[transition]}
+        self._api.change("POST", f"/studies/{_id(study)}/transition/", action)
 
     def set_places(self, study: str, total: int) -> None:
         """Set the total, never an addition: said twice, it is the same."""
@@ -287,9 +284,6 @@ class Prolific:
     def _balance(self) -> Mapping[str, Any]:
         return mapping_of(self._api.read(f"/workspaces/{_id(self._workspace)}/balance/"))
 
-    def _move(self, study: str, action: str) -> None:
-        self._api.change("POST", f"/studies/{_id(study)}/transition/", {"action": action})
-
     def _decide(self, submission: str, transition: Mapping[str, str]) -> None:
         self._api.change("POST", f"/submissions/{_id(submission)}/transition/", transition)
 
@@ -311,7 +305,7 @@ class Prolific:
 
     def _subscribe(self, kind: str, address: str) -> None:
         facts = {"workspace_id": self._workspace, "event_type": kind, "target_url": address}
-        made, headers = self._api.change_with_headers("POST", "/hooks/subscriptions/", facts)
+        made, headers = self._api.call("POST", "/hooks/subscriptions/", body=facts)
         # Their document promises a list, their own program reads an object.
         key = id_of(mapping_of(made[0] if isinstance(made, list) and made else made))
         if not headers.get(CONFIRMATION):

@@ -60,7 +60,7 @@ class Transport:
     def read(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
         for attempt in range(1, self._reads + 1):
             try:
-                return self._call("GET", path, query=query)[0]
+                return self.call("GET", path, query=query)[0]
             except Unreachable as problem:
                 if attempt == self._reads:
                     raise
@@ -73,12 +73,7 @@ class Transport:
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """One attempt. Raises Uncertain if no answer says whether it was done."""
-        return self._call(method, path, body=body)[0]
-
-    def change_with_headers(
-        self, method: str, path: str, body: Mapping[str, Any]
-    ) -> tuple[Any, Mapping[str, str]]:
-        return self._call(method, path, body=body)
+        return self.call(method, path, body=body)[0]
 
     def pages(self, path: str, query: Mapping[str, Any]) -> Iterator[Any]:
         """All rows of a list, page by page; a page past the end is the end."""
@@ -97,7 +92,7 @@ class Transport:
                 return
         raise Refused(f"Prolific's list at {path} has more than {MOST_PAGES} pages.")
 
-    def _call(
+    def call(
         self,
         method: str,
         path: str,

@@ -1,18 +1,16 @@
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from marketplace.models.recruiting import Outcome
+from marketplace.models.recruiting import Outcome, RecruitedStudy
 from marketplace.recruiting.records import (
-    Code,
     Filter,
     PostedStudy,
     Refused,
-    StudyDraft,
     StudyState,
     Submission,
     SubmissionState,
@@ -35,6 +33,7 @@ STUDY_STATES = {
     "AWAITING REVIEW": StudyState.AWAITING_REVIEW,
     "COMPLETED": StudyState.STOPPED,
 }
+TRANSITIONS = {"publish": "PUBLISH", "pause": "PAUSE", "resume": "START", "stop": "STOP"}
 SUBMISSION_STATES = {
     "RESERVED": SubmissionState.RESERVED,
     "ACTIVE": SubmissionState.ACTIVE,
@@ -75,42 +74,55 @@ def major(units: Any) -> Decimal:
     return whole if whole == amount else amount
 
 
-def draft_body(draft: StudyDraft) -> dict[str, Any]:
-    separator = "&" if "?" in draft.url else "?"
+# What participants read whose place is asked back, since there is nothing to pay for.
+RETURN_REASONS = {
+    Outcome.NO_CONSENT: "You did not agree to take part.",
+    Outcome.INCOMPATIBLE_DEVICE: "The study does not work on this device.",
+    Outcome.SCREENED_OUT: "The study is for others than you.",
+    Outcome.NO_MORE_ITEMS: "Others have done all of the work meanwhile.",
+}
+
+
+def draft_body(
+    study: RecruitedStudy, filters: Sequence[Filter], *, url: str, project: str
+) -> dict[str, Any]:
+    """A study that was drafted here. `url` is without the parameters that Prolific fills in."""
+    assert study.reward is not None
+    separator = "&" if "?" in url else "?"
     body: dict[str, Any] = {
-        "name": draft.title,
-        "internal_name": draft.token,
-        "description": draft.description,
-        "external_study_url": f"{draft.url}{separator}{PARAMETERS}",
+        "name": study.hit_type.title,
+        # By which a draft whose answer was lost is found.
+        "internal_name": study.token,
+        "description": study.hit_type.description,
+        "external_study_url": f"{url}{separator}{PARAMETERS}",
         "prolific_id_option": "url_parameters",
-        "total_available_places": draft.places,
-        "estimated_completion_time": draft.minutes,
-        "maximum_allowed_time": draft.maximum_minutes,
-        "reward": minor(draft.reward),
-        "completion_codes": [_code(code) for code in draft.codes],
+        "total_available_places": study.places,
+        "estimated_completion_time": study.minutes,
+        "maximum_allowed_time": study.maximum_seconds // 60,
+        "reward": minor(study.reward),
+        "completion_codes": [
+            {
+                "code": one.code,
+                "code_type": CODE_TYPES[Outcome(one.outcome)],
+                "actions": [_action(study, Outcome(one.outcome))],
+            }
+            for one in study.codes.order_by("pk")
+        ],
         "submissions_config": {"max_submissions_per_participant": 1},
-        "device_compatibility": list(draft.devices),
-        "filters": [_filter(each) for each in draft.filters],
-        "study_labels": list(draft.labels),
-        "project": draft.project,
+        "device_compatibility": study.devices,
+        "filters": [_filter(each) for each in filters],
+        "study_labels": study.labels or ["annotation"],
+        "project": project,
     }
     return {name: value for name, value in body.items() if value not in ([], "")}
 
 
-def _code(code: Code) -> dict[str, Any]:
-    return {
-        "code": code.code,
-        "code_type": CODE_TYPES[code.outcome],
-        "actions": [_action(code)],
-    }
-
-
-def _action(code: Code) -> dict[str, Any]:
-    if code.screen_out_pay is not None:
-        pay = {SCREEN_OUT_PAY: minor(code.screen_out_pay)}
-        return {"action": SCREEN_OUT, "slots": code.screen_out_slots, **pay}
-    if code.request_return:
-        return {"action": "REQUEST_RETURN", "return_reason": code.request_return}
+def _action(study: RecruitedStudy, outcome: Outcome) -> dict[str, Any]:
+    if outcome == Outcome.SCREENED_OUT and study.screen_out_reward is not None:
+        pay = {SCREEN_OUT_PAY: minor(study.screen_out_reward)}
+        return {"action": SCREEN_OUT, "slots": study.screen_out_places, **pay}
+    if outcome in RETURN_REASONS:
+        return {"action": "REQUEST_RETURN", "return_reason": RETURN_REASONS[outcome]}
     return {"action": "MANUALLY_REVIEW"}
 
 

@@ -267,6 +267,7 @@ def _show(
 ) -> HttpResponse:
     invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
+    states = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
     may_join = is_owner(row.requester, user_of(request))
     context = {
         "requester": row.requester,
@@ -281,7 +282,7 @@ def _show(
         "rows": [(one, _link(request, one.token)) for one in page] if may_join else [],
         "n_invited": page.paginator.count,
         "n_accepted": invitations.exclude(worker=None).count(),
-        "states": _states(row),
+        "states": [(str(Session.State(state).label), n) for state, n in states],
         "participants": row.sessions.values("worker").distinct().count(),
         "codes": row.codes.order_by("pk"),
         "ways_back": ways_back or WaysBackForm(study=row),
@@ -289,11 +290,6 @@ def _show(
         "form": form,
     }
     return render(request, "marketplace/requester/channel.html", context)
-
-
-def _states(row: RecruitedStudy) -> list[tuple[str, int]]:
-    counted = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
-    return [(str(Session.State(state).label), n) for state, n in counted]
 
 
 def _suggestion(request: HttpRequest) -> dict[str, Any]:

@@ -76,12 +76,10 @@ class SignInView(LoginView):  # type: ignore[misc]
     success_url = reverse_lazy("marketplace:requester_index")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        context: dict[str, Any] = super().get_context_data(is_open=is_sign_up_open(), **kwargs)
+        context: dict[str, Any] = super().get_context_data(
+            is_open=settings.MARKETPLACE_REQUESTER_SIGN_UP, **kwargs
+        )
         return context
-
-
-def is_sign_up_open() -> bool:
-    return bool(settings.MARKETPLACE_REQUESTER_SIGN_UP)
 
 
 login = SignInView.as_view()
@@ -96,7 +94,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 
     Access: anybody, where the setting MARKETPLACE_REQUESTER_SIGN_UP is on.
     """
-    if not is_sign_up_open():
+    if not settings.MARKETPLACE_REQUESTER_SIGN_UP:
         raise Http404(_("Requesters are enrolled by an operator here."))
     form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from marketplace.exceptions import InvalidQuestion, Missing, NotYourBrowser, WorkRefused
+from marketplace.exceptions import InvalidQuestion, Missing, WorkRefused
 from marketplace.hits.same_person import note_device
 from marketplace.models import Assignment, PaidBy, RecruiterConnection, Session, WorkerAccount
 from marketplace.recruiting.arrivals import study_at
@@ -160,7 +160,8 @@ def in_own_browser(
             "in. Open this page there, or write to who runs the study, with the id that you came "
             "with: your data can be sent to you, and erased, by letter, too."
         )
-        return explain(request, NotYourBrowser(text), template="marketplace/not_your_browser.html")
+        refused = WorkRefused(text, code="not_your_browser", status=403)
+        return explain(request, refused, template="marketplace/not_your_browser.html")
 
     return guarded
 

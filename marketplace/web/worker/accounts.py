@@ -23,7 +23,7 @@ from marketplace.exceptions import ErasureRefused, InvalidParameter
 from marketplace.hits import lifecycle
 from marketplace.models import Hit, PaidBy, Payout, PayoutMethod, WorkerAccount
 from marketplace.money import ledger
-from marketplace.money.transfers import choose_method, details_of, next_payout_date, offered_methods
+from marketplace.money.transfers import choose_method, details_of, next_payout_date
 from marketplace.people import personal_data
 from marketplace.people.enrolment import open_worker_account
 from marketplace.people.erasure import erase_worker, erasure_obstacles
@@ -176,7 +176,7 @@ class PayoutMethodForm(ProofForm):
     method = forms.ChoiceField(
         choices=lambda: [
             (name, f"{name}: {details}" if details else name)
-            for name, details in offered_methods().items()
+            for name, details in settings.MARKETPLACE_PAYOUT_METHODS.items()
         ],
         label=gettext_lazy("Method"),
     )
@@ -186,10 +186,6 @@ class PayoutMethodForm(ProofForm):
         help_text=gettext_lazy("What the method asks for. Stored encrypted."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-
-    def save(self) -> None:
-        values = self.cleaned_data
-        choose_method(worker=self.worker, method=values["method"], details=values["details"])
 
 
 @login_not_required
@@ -258,7 +254,8 @@ def payout_method(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     form = PayoutMethodForm(request.POST if request.method == "POST" else None, worker=worker)
     if form.is_valid():
-        form.save()
+        values = form.cleaned_data
+        choose_method(worker=worker, method=values["method"], details=values["details"])
         messages.success(request, _("Your payout method was saved."), extra_tags="saved")
         return redirect("marketplace:payout_method")
     chosen = PayoutMethod.objects.filter(worker=worker).first()

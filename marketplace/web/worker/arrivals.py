@@ -37,8 +37,6 @@ from marketplace.web.worker.access import (
     worker_required,
 )
 
-State = Session.State
-
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,7 +63,8 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
             return render(request, "marketplace/arrive.html", context)
         has_begun = arrivals.has_begun(visit, worker)
         is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
-        is_back = worker is not None and arrivals.came_before(visit.study, worker)
+        came = Session.objects.filter(study=visit.study, worker=worker)
+        is_back = worker is not None and came.exists()
         session = arrivals.enter(
             visit, known=worker if is_back else None, user_agent=_user_agent(request)
         )
@@ -90,7 +89,7 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
         "worker": worker,
         "session": row,
         "hit_type": row.study.hit_type,
-        "next": sessions.next_assignment(row) if row.state == State.STARTED else None,
+        "next": sessions.next_assignment(row) if row.state == Session.State.STARTED else None,
         "n_items": items.count(),
         "n_done": items.handed_in().count(),
         "seconds_left": max(0, int((sessions.due_at(row) - clock.now()).total_seconds())),
@@ -143,7 +142,7 @@ def way_on(worker: WorkerAccount, hit_type: HitType) -> HttpResponse | None:
     row = Session.objects.filter(worker=worker, study__hit_type=hit_type).order_by("-pk").first()
     if row is None:
         return None
-    following = sessions.next_assignment(row) if row.state == State.STARTED else None
+    following = sessions.next_assignment(row) if row.state == Session.State.STARTED else None
     if following is not None:
         return redirect("marketplace:assignment", following.public_id)
     return redirect("marketplace:session", row.public_id)

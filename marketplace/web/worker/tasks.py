@@ -1,5 +1,3 @@
-"""What a worker is shown of a HIT: a frame, or a form of our own."""
-
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +14,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
-from marketplace.documents.answers import FilledForm, blank, fill_in
+from marketplace.documents.answers import FilledForm, blank
 from marketplace.documents.questions import (
     Question,
     QuestionForm,
@@ -27,10 +25,9 @@ from marketplace.documents.questions import (
 )
 from marketplace.exceptions import (
     DraftChanged,
-    DraftTooLarge,
     HitDoesNotExist,
-    NotYourBrowser,
     RequestRefused,
+    WorkRefused,
     first_or_raise,
 )
 from marketplace.hits.assignments import PREVIEW_ID, find_assignment_of, require_accepted
@@ -66,8 +63,10 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
     status = 200
     if not began_here(request, assignment_id=assignment_id):
         if request.method == "POST":
-            raise NotYourBrowser(
-                _("What you enter is kept in this browser alone: you began in another one.")
+            raise WorkRefused(
+                _("What you enter is kept in this browser alone: you began in another one."),
+                code="not_your_browser",
+                status=403,
             )
         return JsonResponse(work_state(assignment) | {"draft": ""})
     if request.method == "POST":
@@ -133,7 +132,9 @@ def _body(request: HttpRequest, *names: str) -> list[Any]:
         posted = json.loads(request.body)
         return [posted[name] for name in names]
     except RequestDataTooBig as error:
-        raise DraftTooLarge(_("What you entered is too much to be kept here.")) from error
+        raise WorkRefused(
+            _("What you entered is too much to be kept here."), code="draft_too_large", status=413
+        ) from error
     except (ValueError, RecursionError, LookupError, TypeError) as error:
         raise RequestRefused(_("This is not a draft.")) from error
 
@@ -207,7 +208,10 @@ def frame(request: HttpRequest, assignment_id: str) -> HttpResponse:
     """
     live = Assignment.objects.live().select_related("hit", "worker")
     assignment = live.filter(public_id=assignment_id).first()
-    if assignment is None or _is_for_somebody_else(request, assignment):
+    is_hidden = assignment is None or (
+        request.user.is_authenticated and request.user.pk != assignment.worker.user_id
+    )
+    if assignment is None or is_hidden:
         raise Http404(_("There is no such assignment."))
     return _sandboxed(request, assignment.hit)
 
@@ -228,11 +232,6 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
 
 def question_of(hit: Hit) -> Question:
     return parse_question(hit.question, allow_http=True)
-
-
-def _is_for_somebody_else(request: HttpRequest, assignment: Assignment) -> bool:
-    owner = assignment.worker.user_id
-    return request.user.is_authenticated and request.user.pk != owner
 
 
 def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:
@@ -300,7 +299,3 @@ def form_of(hit: Hit) -> QuestionForm:
     if question_of(hit).kind != "form":
         raise HitDoesNotExist(hit.public_id)
     return parse_question_form(hit.question)
-
-
-def filled_in(request: HttpRequest, form: QuestionForm) -> FilledForm:
-    return fill_in(form, request.POST.getlist)

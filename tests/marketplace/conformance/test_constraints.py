@@ -30,11 +30,11 @@ from marketplace.api.inputs import (
 from marketplace.exceptions import ProtocolError
 from marketplace.models import QualificationType
 from marketplace.qualifications.requests import request_qualification
-from tests.boto_clients import ENDPOINT_URL, send_in_process
+from tests.boto_clients import in_process_client
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import error_of, turk_code
 from tests.marketplace.conformance.valid_requests import REQUESTS
-from tests.marketplace.conftest import HIT, HIT_TYPE, HTML_QUESTION, submit
+from tests.marketplace.conftest import HIT, HIT_TYPE, HTML_QUESTION, make_type, submit
 
 MODEL = botocore.loaders.Loader().load_service_model("mturk", "service-2")
 SHAPES = MODEL["shapes"]
@@ -140,23 +140,18 @@ BREAKS = list(breaks())
 
 @pytest.fixture
 def unchecked(keys):
-    import boto3
-
-    client = boto3.client(
-        "mturk",
-        endpoint_url=ENDPOINT_URL,
-        region_name="us-east-1",
-        aws_access_key_id=keys["access_key_id"],
-        aws_secret_access_key=keys["secret_access_key"],
-        config=Config(parameter_validation=False, retries={"total_max_attempts": 1}),
-    )
-    client.meta.events.register("before-send.mturk.*", send_in_process)
-    return client
+    config = Config(parameter_validation=False, retries={"total_max_attempts": 1})
+    return in_process_client(keys, config)
 
 
-def test_every_operation_is_offered_and_has_a_valid_request():
+def test_every_operation_is_offered_has_a_valid_request_and_is_called_in_the_suite():
     assert set(MODEL["operations"]) == set(INPUTS) == set(OPERATIONS) == set(REQUESTS)
     assert len(OPERATIONS) == 39
+    texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    for operation in MODEL["operations"]:
+        assert re.search(rf'\.{xform_name(operation)}\b|\("{operation}",', texts), operation
+    values = read_request(INPUTS["ListHITs"], {"MaxResults": None, "Colour": "green"})
+    assert values == {"NextToken": None, "MaxResults": 10}
 
 
 @pytest.mark.parametrize("operation", INPUTS)
@@ -230,12 +225,6 @@ def _compare_texts(kind: Text, shape: dict[str, Any]) -> None:
         assert set(kind.options) - OURS == set(shape["enum"])
 
 
-def test_the_conformance_suite_calls_every_operation():
-    texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    for operation in MODEL["operations"]:
-        assert re.search(rf'\.{xform_name(operation)}\b|\("{operation}",', texts), operation
-
-
 def test_the_ends_of_the_ranges_are_accepted(mturk):
     edges = {"Title": "t" * 128, "Reward": "0.", "LifetimeInSeconds": 30, "MaxAssignments": 10**9}
     hit = mturk.create_hit(**HIT | edges)["HIT"]
@@ -264,11 +253,6 @@ def test_a_value_of_the_wrong_type_is_named(operation, payload, named):
     assert named in str(caught.value)
 
 
-def test_null_is_absent_and_unknown_members_are_ignored():
-    values = read_request(INPUTS["ListHITs"], {"MaxResults": None, "Colour": "green"})
-    assert values == {"NextToken": None, "MaxResults": 10}
-
-
 @pytest.mark.parametrize("body", [b"not json", b"[1]", b'{"MaxResults": NaN}', b"[" * 100_000])
 def test_a_body_that_is_no_json_object_is_refused(mturk, body):
     def replace(request, **kwargs):
@@ -276,13 +260,6 @@ def test_a_body_that_is_no_json_object_is_refused(mturk, body):
 
     mturk.meta.events.register("before-sign.mturk.*", replace)
     assert error_of(mturk.list_hits)["Error"]["Code"] == "SerializationException"
-
-
-def test_a_body_beyond_the_limit_is_refused(mturk, settings):
-    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
-    with pytest.raises(ClientError) as caught:
-        mturk.create_hit(**HIT | {"Description": "d" * 1000})
-    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
 
 
 @pytest.mark.parametrize("target", ["0117.PayEverybody", "0118.ListHITs", "0117ListHITs", ""])
@@ -295,11 +272,15 @@ def test_an_operation_that_does_not_exist_is_unknown(mturk, target):
     assert error_of(mturk.list_hits)["Error"]["Code"] == "UnknownOperationException"
 
 
-def test_only_a_signed_post_is_a_call(db):
+def test_only_a_signed_post_within_the_limit_is_a_call(db, mturk, settings):
     assert Client().get("/requester").status_code == 405
     response = Client().post("/requester/", b"{}", content_type="application/x-amz-json-1.1")
     assert response.status_code == 400
     assert json.loads(response.content)["__type"] == "MissingAuthenticationTokenException"
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    with pytest.raises(ClientError) as caught:
+        mturk.create_hit(**HIT | {"Description": "d" * 1000})
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
 
 
 ADULT = "00000000000000000060"  # a type of the marketplace's own
@@ -360,9 +341,7 @@ OF_WORKERS = [
 @pytest.fixture
 def ids(mturk, worker):
     hit = mturk.create_hit(**HIT)["HIT"]
-    chess = mturk.create_qualification_type(
-        Name="Chess", Description="d", QualificationTypeStatus="Active"
-    )["QualificationType"]["QualificationTypeId"]
+    chess = make_type(mturk)
     stored = QualificationType.objects.get()
     assignment = submit(worker, hit["HITId"])
     request = request_qualification(worker=worker, qualification_type=stored).public_id
@@ -402,9 +381,6 @@ def test_what_is_another_requesters_or_missing_does_not_exist(mturk, other_lab, 
     assert other_lab.list_qualification_requests()["NumResults"] == 0
     kept = mturk.get_assignment(AssignmentId=ids["AssignmentId"])["Assignment"]
     assert kept["AssignmentStatus"] == "Submitted"
-
-
-def test_a_worker_who_does_not_exist_is_an_invalid_parameter(mturk, ids):
     for operation, name in OF_WORKERS:
         parameters = {"WorkerId": "A0NOBODY"} | ({name: ids[name]} if name else {})
         if operation == "CreateWorkerBlock":

@@ -77,14 +77,6 @@ def study(service):
     return service.create_study(**STUDY, publish_experiment=True, mode="live")
 
 
-def test_dallinger_says_who_it_is_and_that_a_wrong_token_is_wrong(prolific, fake, service):
-    assert service.api_root == f"{THEIRS}/api/v1"
-    assert service.who_am_i()["id"] == fake.world.user
-    stranger = prolific.ProlificService("wrong", "v1", "https://example.org/")
-    with pytest.raises(prolific.ProlificServiceException):
-        stranger.who_am_i()
-
-
 def test_dallinger_drafts_publishes_lists_and_deletes_studies(prolific, fake, service, study):
     assert study["status"] == "ACTIVE"
     assert fake.world.available == 100_000 - 2 * 200
@@ -121,22 +113,24 @@ def test_dallinger_adds_places_approves_and_pays_a_bonus(fake, service, study):
     assert service.get_participant_submission("0" * 24, translate=False) is None
 
 
-def test_dallinger_reads_all_pages(fake, service, study):
+def test_dallinger_says_who_it_is_and_reads_all_pages(fake, service, study, prolific):
     service.add_participants_to_study(study["id"], 118)
     there = fake.world.studies[study["id"]]
     made = {fake.world.arrive(there).id for _ in range(120)}
     assert {each["id"] for each in service.get_submissions(study["id"])} == made
     assert fake.calls.count("submissions") == 2
+    assert service.api_root == f"{THEIRS}/api/v1"
+    assert service.who_am_i()["id"] == fake.world.user
+    stranger = prolific.ProlificService("wrong", "v1", "https://example.org/")
+    with pytest.raises(prolific.ProlificServiceException):
+        stranger.who_am_i()
 
 
-def test_dallinger_screens_out(fake, service, study):
+def test_dallinger_screens_out_and_what_is_dropped_is_an_error_to_it(fake, service, study):
     submission = fake.world.arrive(fake.world.studies[study["id"]])
     answer = service.screen_out(study["id"], submission.id, 0.3, increase_places=False)
     assert answer["payment_per_participant"] == {"amount": 0.3, "currency": "GBP"}
     assert submission.status == "SCREENED OUT"
-
-
-def test_what_is_dropped_is_an_error_to_dallinger(fake, service, study):
     fake.fail_next("study", "drop")
     with pytest.raises(requests.ConnectionError):
         service.get_study(study["id"])

@@ -18,19 +18,6 @@ from tests.marketplace.conformance.refusals import error_code, error_of
 from tests.marketplace.conftest import HIT
 
 
-def retrying_client(url, keys):
-    import boto3
-
-    return boto3.client(
-        "mturk",
-        endpoint_url=url,
-        region_name="us-east-1",
-        aws_access_key_id=keys["access_key_id"],
-        aws_secret_access_key=keys["secret_access_key"],
-        config=Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=10),
-    )
-
-
 def ask(url, method="GET", **body):
     data = json.dumps(body).encode() if body else None
     request = urllib.request.Request(url, data=data, method=method)
@@ -41,7 +28,9 @@ def ask(url, method="GET", **body):
 @pytest.fixture
 def fault_injection(settings, live_server, keys):
     settings.MARKETPLACE_TESTING = True
-    return retrying_client(f"{live_server.url}/requester", keys), f"{live_server.url}/testing"
+    config = Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=10)
+    client = network_client(f"{live_server.url}/requester", keys, config)
+    return client, f"{live_server.url}/testing"
 
 
 # Rate limits
@@ -78,15 +67,7 @@ def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
 # Off unless asked for
 
 
-@pytest.mark.parametrize("page", ["clock", "faults", "sweep"])
-def test_nothing_of_this_is_there_unless_it_is_switched_on(client, db, settings, page):
-    settings.MARKETPLACE_TESTING = False
-    assert client.get(f"/testing/{page}").status_code in (404, 405)
-    response = client.post(f"/testing/{page}", {"advance_seconds": 60}, "application/json")
-    assert response.status_code == 404
-
-
-def test_a_fault_left_over_from_a_session_does_nothing_afterwards(client, mturk, settings):
+def test_nothing_of_this_is_there_or_left_over_unless_it_is_switched_on(client, mturk, settings):
     settings.MARKETPLACE_TESTING = True
     client.post("/testing/faults", {"kind": "throttle", "times": 9}, "application/json")
     client.post("/testing/clock", {"advance_seconds": 86_400}, "application/json")
@@ -94,6 +75,10 @@ def test_a_fault_left_over_from_a_session_does_nothing_afterwards(client, mturk,
     settings.MARKETPLACE_TESTING = False
     mturk.get_account_balance()
     assert clock.now() - datetime.now(UTC) < timedelta(hours=1)
+    for page in ("clock", "faults", "sweep"):
+        assert client.get(f"/testing/{page}").status_code in (404, 405)
+        response = client.post(f"/testing/{page}", {"advance_seconds": 60}, "application/json")
+        assert response.status_code == 404
 
 
 def test_a_wish_that_cannot_be_granted_is_refused(client, db, settings):

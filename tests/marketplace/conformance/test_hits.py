@@ -19,17 +19,20 @@ from tests.marketplace.conformance.refusals import (
     status_of,
     turk_code,
 )
-from tests.marketplace.conformance.test_qualifications import CHESS
-from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
+from tests.marketplace.conftest import (
+    EXTERNAL_QUESTION,
+    HIT,
+    HIT_TYPE,
+    HTML_QUESTION,
+    make_type,
+    submit,
+)
+from tests.marketplace.test_worker_site import COUNTRY, require
 
 DAY = timedelta(days=1)
 LIVE = {"LifetimeInSeconds": 86_400, "Question": HTML_QUESTION}
 MASTERS = {"QualificationTypeId": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "Comparator": "Exists"}
-FROM_THE_US = {
-    "QualificationTypeId": "00000000000000000071",
-    "Comparator": "EqualTo",
-    "LocaleValues": [{"Country": "US"}],
-}
+FROM_THE_US = require(COUNTRY, "EqualTo", LocaleValues=[{"Country": "US"}])
 
 
 def expire(mturk, hit):
@@ -45,11 +48,8 @@ def stored_hit(mturk, hit):
 
 def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
     masters = {"QualificationTypeId": "000000000000000000L0", "Comparator": "Exists"}
-    lasting = {
-        "QualificationTypeId": "00000000000000000071",
-        "Comparator": "In",
-        "LocaleValues": [{"Country": "NZ"}, {"Country": "US", "Subdivision": "CA"}],
-    }
+    places = [{"Country": "NZ"}, {"Country": "US", "Subdivision": "CA"}]
+    lasting = {"QualificationTypeId": COUNTRY, "Comparator": "In", "LocaleValues": places}
     values = HIT | {"Reward": "0.5", "QualificationRequirements": [lasting, masters]}
     hit = mturk.create_hit(**values)["HIT"]
     assert hit["Reward"] == "0.50"
@@ -90,13 +90,6 @@ def test_the_same_values_are_the_same_hit_type(mturk):
     ]
 
 
-def test_a_layout_does_not_exist_because_none_do(mturk):
-    without = {name: value for name, value in HIT.items() if name != "Question"}
-    assert turk_code(mturk.create_hit, **without, HITLayoutId="3ABC") == "HITLayoutDoesNotExist"
-    assert turk_code(mturk.create_hit, **without) == "InvalidParameterValue"
-    assert mturk.list_hits()["NumResults"] == 0
-
-
 @pytest.mark.parametrize("operation", ["create_hit", "create_hit_with_hit_type"])
 def test_a_repeated_token_names_the_hit_whatever_else_is_wrong(mturk, other_lab, operation):
     parameters = dict(HIT)
@@ -114,16 +107,7 @@ def test_a_repeated_token_names_the_hit_whatever_else_is_wrong(mturk, other_lab,
     assert other_lab.create_hit(**HIT, UniqueRequestToken="t")["HIT"]["HITStatus"] == "Assignable"
 
 
-def test_without_the_money_nothing_is_created(mturk):
-    code = turk_code(mturk.create_hit, **HIT, MaxAssignments=159, UniqueRequestToken="dear")
-    assert code == "InsufficientFunds"
-    assert not Hit.objects.exists()
-    assert not HitType.objects.exists()
-    assert balances(mturk) == ("100.00", "0.00")
-    assert mturk.create_hit(**HIT, MaxAssignments=158, UniqueRequestToken="dear")
-
-
-def test_a_question_that_cannot_be_shown_is_refused(mturk):
+def test_without_a_question_that_can_be_shown_or_the_money_nothing_is_created(mturk):
     for question in (
         "<HTMLQuestion/>",
         "not xml",
@@ -136,6 +120,16 @@ def test_a_question_that_cannot_be_shown_is_refused(mturk):
     ):
         assert turk_code(mturk.create_hit, **HIT | {"Question": question}) == "XMLParseError"
         assert not Hit.objects.exists()
+    without = {name: value for name, value in HIT.items() if name != "Question"}
+    assert turk_code(mturk.create_hit, **without, HITLayoutId="3ABC") == "HITLayoutDoesNotExist"
+    assert turk_code(mturk.create_hit, **without) == "InvalidParameterValue"
+    assert mturk.list_hits()["NumResults"] == 0
+    code = turk_code(mturk.create_hit, **HIT, MaxAssignments=159, UniqueRequestToken="dear")
+    assert code == "InsufficientFunds"
+    assert not Hit.objects.exists()
+    assert not HitType.objects.exists()
+    assert balances(mturk) == ("100.00", "0.00")
+    assert mturk.create_hit(**HIT, MaxAssignments=158, UniqueRequestToken="dear")
 
 
 # ListHITs, ListReviewableHITs, UpdateHITReviewStatus
@@ -161,18 +155,9 @@ def test_the_list_has_everything_once_the_newest_first(mturk, other_lab, make_wo
         assert turk_code(mturk.list_hits, NextToken=made_up) == "InvalidParameterValue"
 
 
-def test_assignments_are_listed_in_the_order_of_their_submission(mturk, make_worker):
-    hit = publish(mturk, MaxAssignments=5)
-    none = mturk.list_assignments_for_hit(HITId=hit)
-    assert (none["NumResults"], none["Assignments"], "NextToken" in none) == (0, [], False)
-    submitted = [submit(make_worker(f"w{number}"), hit) for number in range(5)]
-    listed = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
-    assert [each["AssignmentId"] for each in listed] == submitted
-    token = mturk.list_assignments_for_hit(HITId=hit, MaxResults=2)["NextToken"]
-    assert len(token) <= 255  # what the protocol allows
-
-
-def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
+def test_reviewable_hits_are_listed_and_assignments_in_the_order_of_their_submission(
+    mturk, make_worker
+):
     reviewable, done, expired = publish(mturk), publish(mturk), publish(mturk, Title="Another type")
     submit(make_worker("bea"), done)
     expire(mturk, expired)
@@ -182,6 +167,14 @@ def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
     assert [hit["HITId"] for hit in of_type] == [done]
     assert mturk.list_reviewable_hits(Status="Reviewing")["HITs"] == []
     assert status_of(mturk, reviewable) == "Assignable"
+    hit = publish(mturk, MaxAssignments=5)
+    none = mturk.list_assignments_for_hit(HITId=hit)
+    assert (none["NumResults"], none["Assignments"], "NextToken" in none) == (0, [], False)
+    submitted = [submit(make_worker(f"w{number}"), hit) for number in range(5)]
+    listed = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
+    assert [each["AssignmentId"] for each in listed] == submitted
+    token = mturk.list_assignments_for_hit(HITId=hit, MaxResults=2)["NextToken"]
+    assert len(token) <= 255  # what the protocol allows
 
 
 def test_a_hit_is_taken_into_review_put_back_and_deleted(mturk, worker):
@@ -216,15 +209,10 @@ def test_an_expiration_can_be_put_off_but_not_brought_forward(mturk):
     for wrong in (timedelta(hours=1), timedelta(days=366)):
         change = {"HITId": hit["HITId"], "ExpireAt": datetime.now(UTC) + wrong}
         assert turk_code(mturk.update_expiration_for_hit, **change) == "InvalidParameterValue"
-
-
-def test_an_expired_hit_lives_again_only_with_the_money(mturk):
-    hit = publish(mturk, MaxAssignments=100)
-    expire(mturk, hit)
-    publish(mturk, MaxAssignments=100)
-    parameters = {"HITId": hit, "ExpireAt": clock.now() + DAY}
-    assert turk_code(mturk.update_expiration_for_hit, **parameters) == "InsufficientFunds"
-    assert status_of(mturk, hit) == "Reviewable"
+    for at in (0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"):
+        hit = publish(mturk)
+        mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)
+        assert mturk.get_hit(HITId=hit)["HIT"]["HITStatus"] == "Reviewable"
 
 
 def test_only_a_hit_that_is_over_and_decided_is_deleted(mturk, worker):
@@ -270,6 +258,12 @@ def test_an_expired_hit_and_what_it_gets_cost_nothing_until_it_lives_again(mturk
     assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
     mturk.update_expiration_for_hit(HITId=hit, ExpireAt=clock.now() + DAY)
     assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.11", "1.89"))
+    hit = publish(mturk, MaxAssignments=100)
+    expire(mturk, hit)
+    publish(mturk, MaxAssignments=100)
+    parameters = {"HITId": hit, "ExpireAt": clock.now() + DAY}
+    assert turk_code(mturk.update_expiration_for_hit, **parameters) == "InsufficientFunds"
+    assert status_of(mturk, hit) == "Reviewable"
 
 
 @pytest.mark.parametrize(
@@ -366,7 +360,7 @@ WRONG_STATUS = "This operation can be called with a status of:"
 def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
     hit = publish(mturk)
     assignment = submit(worker, hit)
-    type_id = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
+    type_id = make_type(mturk)
     mturk.associate_qualification_with_worker(
         QualificationTypeId=type_id, WorkerId=worker.worker_id
     )
@@ -395,22 +389,12 @@ def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
         assert (pages[-1]["NumResults"], "NextToken" in pages[-1]) == (0, False), operation
 
 
-def test_a_hit_is_expired_with_whatever_moment_of_the_past(mturk):
-    for at in (0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"):
-        hit = publish(mturk)
-        mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)
-        assert mturk.get_hit(HITId=hit)["HIT"]["HITStatus"] == "Reviewable"
-
-
-def test_a_second_approval_is_distinguished_from_other_errors_by_its_text(mturk, worker):
-    """Mephisto reads the state out of the message to make approving idempotent."""
+def test_a_second_approval_and_a_missing_hit_are_told_by_their_text(mturk, worker):
+    """Mephisto reads the state out of the message to make approving idempotent; Dallinger reads
+    of a missing HIT."""
     assignment = submit(worker, publish(mturk))
     mturk.approve_assignment(AssignmentId=assignment)
     message = error_of(mturk.approve_assignment, AssignmentId=assignment)["Error"]["Message"]
     assert message.startswith(f"{WRONG_STATUS} Submitted (")
-
-
-def test_a_missing_hit_is_an_error_of_the_service_and_says_so(mturk):
-    """Dallinger reads the text."""
     message = error_of(mturk.get_hit, HITId="XYZ")["Error"]["Message"]
     assert re.fullmatch(r"Hit XYZ does not exist\. \(\d{13}\)", message)

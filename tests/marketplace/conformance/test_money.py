@@ -40,7 +40,18 @@ def bonus(worker, assignment):
     }
 
 
-def test_a_bonus_is_paid_once_for_a_token_and_listed(mturk, worker, bonus, assignment):
+def test_a_bonus_that_can_be_paid_is_paid_once_for_a_token_and_listed(
+    mturk, bonus, worker, assignment
+):
+    for change, code in (
+        ({"BonusAmount": "0"}, "InvalidParameterValue"),
+        ({"BonusAmount": "10000.01"}, "InvalidParameterValue"),
+        ({"BonusAmount": "100.00"}, "InsufficientFunds"),
+        ({"WorkerId": "A0SOMEBODYELSE"}, "InvalidParameterValue"),
+    ):
+        before = balances(mturk)
+        assert turk_code(mturk.send_bonus, **bonus | change) == code
+        assert balances(mturk) == before
     mturk.send_bonus(**bonus, UniqueRequestToken="t")
     assert balances(mturk) == ("96.87", "0.63")
     assert ledger.balance_of(ledger.earnings_account(worker)) == Decimal("2.50")
@@ -54,18 +65,6 @@ def test_a_bonus_is_paid_once_for_a_token_and_listed(mturk, worker, bonus, assig
     assert response["TurkErrorCode"] == "AWS.MechanicalTurk.DuplicateRequest"
     assert BonusPayment.objects.get().public_id in response["Error"]["Message"]
     assert balances(mturk) == ("96.87", "0.63")
-
-
-def test_a_bonus_that_cannot_be_paid_is_refused(mturk, bonus):
-    for change, code in (
-        ({"BonusAmount": "0"}, "InvalidParameterValue"),
-        ({"BonusAmount": "10000.01"}, "InvalidParameterValue"),
-        ({"BonusAmount": "100.00"}, "InsufficientFunds"),
-        ({"WorkerId": "A0SOMEBODYELSE"}, "InvalidParameterValue"),
-    ):
-        before = balances(mturk)
-        assert turk_code(mturk.send_bonus, **bonus | change) == code
-        assert balances(mturk) == before
 
 
 def test_amazons_fees_are_held_and_paid(mturk, make_worker, settings):
@@ -97,7 +96,19 @@ def block(worker):
     return {"WorkerId": worker.worker_id, "Reason": "Straight lines"}
 
 
-def test_a_blocked_worker_accepts_nothing_of_that_requester(mturk, worker, block, other_lab):
+def test_a_blocked_worker_accepts_nothing_of_that_requester_until_unblocked(
+    mturk, worker, block, other_lab
+):
+    hit, under_way = publish(mturk), accept(worker, publish(mturk))
+    mturk.create_worker_block(**block)
+    hand_in(under_way)
+    mturk.approve_assignment(AssignmentId=under_way)
+    mturk.create_worker_block(**block | {"Reason": "Bots"})
+    assert [each["Reason"] for each in mturk.list_worker_blocks()["WorkerBlocks"]] == ["Bots"]
+    for _ in range(2):
+        mturk.delete_worker_block(WorkerId=worker.worker_id, Reason="They explained")
+    assert mturk.list_worker_blocks()["WorkerBlocks"] == []
+    assert accept(worker, hit)
     hit = publish(mturk)
     mturk.create_worker_block(**block)
     assert all_pages(mturk.list_worker_blocks, "WorkerBlocks") == [block]
@@ -113,19 +124,6 @@ def test_a_blocked_worker_accepts_nothing_of_that_requester(mturk, worker, block
     assert other_lab.list_worker_blocks()["WorkerBlocks"] == []
     other_lab.delete_worker_block(WorkerId=worker.worker_id)
     assert mturk.list_worker_blocks()["NumResults"] == 1
-
-
-def test_blocking_again_changes_the_reason_and_unblocking_again_nothing(mturk, worker, block):
-    hit, under_way = publish(mturk), accept(worker, publish(mturk))
-    mturk.create_worker_block(**block)
-    hand_in(under_way)
-    mturk.approve_assignment(AssignmentId=under_way)
-    mturk.create_worker_block(**block | {"Reason": "Bots"})
-    assert [each["Reason"] for each in mturk.list_worker_blocks()["WorkerBlocks"]] == ["Bots"]
-    for _ in range(2):
-        mturk.delete_worker_block(WorkerId=worker.worker_id, Reason="They explained")
-    assert mturk.list_worker_blocks()["WorkerBlocks"] == []
-    assert accept(worker, hit)
 
 
 def test_only_workers_one_knows_are_written_to(mturk, make_worker):
@@ -158,20 +156,6 @@ def earned(worker):
     return ledger.balance_of(ledger.earnings_account(worker))
 
 
-def test_submitted_work_is_listed_with_its_answer_and_times(mturk, worker, hit_id, assignment_id):
-    (listed,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
-    assert listed["AssignmentId"] == assignment_id
-    assert listed["WorkerId"] == worker.worker_id
-    assert listed["AssignmentStatus"] == "Submitted"
-    assert listed["AutoApprovalTime"] - listed["SubmitTime"] == timedelta(days=3)
-    assert listed["Deadline"] - listed["AcceptTime"] == timedelta(seconds=1200)
-    texts = [element.text for element in ElementTree.fromstring(listed["Answer"]).iter()]
-    assert texts == [None, None, "rating", "4", None, "reason", "fits"]
-    answer = mturk.get_assignment(AssignmentId=assignment_id)
-    assert answer["Assignment"]["AssignmentId"] == assignment_id
-    assert answer["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
-
-
 def test_work_that_is_not_handed_in_is_neither_read_nor_decided_nor_rewarded(mturk, worker, hit_id):
     assignment = accept(worker, hit_id)
     assert mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
@@ -187,19 +171,6 @@ def test_work_that_is_not_handed_in_is_neither_read_nor_decided_nor_rewarded(mtu
         ):
             code = turk_code(call, AssignmentId=assignment, **others)
             assert code == "InvalidAssignmentState"
-
-
-def test_the_statuses_asked_for_are_the_statuses_listed(mturk, make_worker, hit_id, assignment_id):
-    second = submit(make_worker("ben"), hit_id)
-    mturk.approve_assignment(AssignmentId=assignment_id)
-
-    def listed(*statuses):
-        response = mturk.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=statuses)
-        return [each["AssignmentId"] for each in response["Assignments"]]
-
-    assert listed("Approved") == [assignment_id]
-    assert listed("Submitted", "Rejected") == [second]
-    assert listed() == [assignment_id, second]
 
 
 def test_approval_pays_the_worker_once_from_what_is_held(mturk, worker, hit_id, assignment_id):
@@ -264,7 +235,30 @@ def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_work
     assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
 
 
-def test_feedback_with_control_characters_is_refused(mturk, assignment_id):
+def test_submitted_work_is_listed_with_its_answer_times_and_status(
+    mturk, assignment_id, worker, hit_id, make_worker
+):
     for feedback in ("a\x07b", "\x1f"):
         parameters = {"AssignmentId": assignment_id, "RequesterFeedback": feedback}
         assert turk_code(mturk.reject_assignment, **parameters) == "InvalidParameterValue"
+    (listed,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert listed["AssignmentId"] == assignment_id
+    assert listed["WorkerId"] == worker.worker_id
+    assert listed["AssignmentStatus"] == "Submitted"
+    assert listed["AutoApprovalTime"] - listed["SubmitTime"] == timedelta(days=3)
+    assert listed["Deadline"] - listed["AcceptTime"] == timedelta(seconds=1200)
+    texts = [element.text for element in ElementTree.fromstring(listed["Answer"]).iter()]
+    assert texts == [None, None, "rating", "4", None, "reason", "fits"]
+    answer = mturk.get_assignment(AssignmentId=assignment_id)
+    assert answer["Assignment"]["AssignmentId"] == assignment_id
+    assert answer["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
+    second = submit(make_worker("ben"), hit_id)
+    mturk.approve_assignment(AssignmentId=assignment_id)
+
+    def listed(*statuses):
+        response = mturk.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=statuses)
+        return [each["AssignmentId"] for each in response["Assignments"]]
+
+    assert listed("Approved") == [assignment_id]
+    assert listed("Submitted", "Rejected") == [second]
+    assert listed() == [assignment_id, second]

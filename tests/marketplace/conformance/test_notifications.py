@@ -224,15 +224,6 @@ def test_settings_that_lead_nowhere_are_refused(mturk, hit_type):
             assert code == "InvalidParameterValue"
 
 
-def test_a_test_event_is_reported_whatever_is_asked_for(mturk):
-    asked = specification(EventTypes=["HITCreated"])
-    for event_type in [*EVENTS, "Ping"]:
-        mturk.send_test_event_notification(Notification=asked, TestEventType=event_type)
-        (event,) = json.loads(Notification.objects.latest("pk").body)["Events"]
-        assert event["EventType"] == event_type
-        assert ("AssignmentId" in event) == event_type.startswith("Assignment")
-
-
 @pytest.mark.parametrize("transport", ["SQS", "SNS", "Email"])
 def test_a_test_event_that_cannot_be_sent_is_refused_with_the_reason(
     mturk, hit_type, monkeypatch, tmp_path, transport
@@ -295,7 +286,7 @@ def test_events_arrive_in_a_queue_and_at_a_topic_of_any_region(mturk, aws_client
     assert [event["EventType"] for each in documents for event in each["Events"]] == ["Ping"] * 2
 
 
-def test_events_arrive_by_e_mail(mturk, settings):
+def test_a_test_event_is_reported_whatever_is_asked_for_and_arrives_by_e_mail(mturk, settings):
     settings.SENDS_MAIL = True
     mturk.send_test_event_notification(
         Notification=specification(Transport="Email", Destination="lab@uni.example"),
@@ -303,6 +294,12 @@ def test_events_arrive_by_e_mail(mturk, settings):
     )
     assert delivery.send_due(clock.now()) == 1
     assert (mail.outbox[0].to, mail.outbox[0].subject) == (["lab@uni.example"], "Ping")
+    asked = specification(EventTypes=["HITCreated"])
+    for event_type in [*EVENTS, "Ping"]:
+        mturk.send_test_event_notification(Notification=asked, TestEventType=event_type)
+        (event,) = json.loads(Notification.objects.latest("pk").body)["Events"]
+        assert event["EventType"] == event_type
+        assert ("AssignmentId" in event) == event_type.startswith("Assignment")
 
 
 def test_what_cannot_be_delivered_is_tried_again_and_then_given_up(
@@ -459,10 +456,7 @@ def test_an_event_arrives_signed_with_the_newest_secret(mturk, subscribe, receiv
     assert not is_signed(first, headers, body)
     assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
     assert headers["webhook-id"] == Notification.objects.get().event_doc_id
-
-
-def test_the_published_example_of_the_standard_is_signed_alike():
-    """The test vector of the standard's reference libraries."""
+    # The test vector of the standard's reference libraries.
     headers = delivery.signed_headers(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "msg_p5jXN8AQM9LWM0D4loKWxJek",

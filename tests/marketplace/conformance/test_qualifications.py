@@ -197,7 +197,9 @@ def test_a_test_has_its_time(make_type, worker):
     assert request_qualification(worker=worker, qualification_type=timed).status == "Started"
 
 
-def test_what_is_granted_or_withdrawn_cannot_be_requested(mturk, chess, worker, ids):
+def test_what_is_granted_or_withdrawn_cannot_be_requested_nor_required_anew(
+    mturk, chess, worker, ids
+):
     mturk.associate_qualification_with_worker(**ids)
     assert why_not_request(worker, chess).code == "held_already"
     mturk.update_qualification_type(
@@ -205,6 +207,15 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested(mturk, chess, worker, 
     )
     chess.refresh_from_db()
     assert why_not_request(worker, chess).code == "not_requestable"
+    code = turk_code(
+        mturk.create_hit_type,
+        Title="T",
+        Description="D",
+        Reward="0.01",
+        AssignmentDurationInSeconds=60,
+        QualificationRequirements=[requirement(chess.public_id, "Exists")],
+    )
+    assert code == "InvalidQualificationTypeState"
 
 
 # Requirements
@@ -324,15 +335,12 @@ def test_a_locale_includes_its_parts(mturk, worker):
         assert (eligibility.qualifies(worker, hit_type) == ()) == is_met
 
 
-def test_adults_and_masters_are_known_by_what_is_written_down(mturk, worker):
+def test_adults_masters_and_the_number_approved_are_known_by_what_is_written_down(mturk, worker):
     adults = type_of(mturk, requirement(ADULT, "EqualTo", 1))
     masters = [type_of(mturk, requirement(type_id, "Exists")) for type_id in MASTERS]
     assert all(eligibility.qualifies(worker, hit_type) for hit_type in (adults, *masters))
     worker.adult_confirmed_at = worker.master_since = clock.now()
     assert not any(eligibility.qualifies(worker, hit_type) for hit_type in (adults, *masters))
-
-
-def test_the_number_approved_is_counted_from_the_workers_own_history(mturk, worker):
     hit_type = type_of(mturk, requirement(APPROVED, "GreaterThanOrEqualTo", 2))
     for _ in range(2):
         (unmet,) = eligibility.qualifies(worker, hit_type)
@@ -417,13 +425,7 @@ def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
         assert list(eligibility.visible_groups(worker, clock.now())) == []
 
 
-def test_a_name_is_used_once_by_a_requester(mturk, other_lab, chess):
-    code = turk_code(mturk.create_qualification_type, **CHESS)
-    assert code == "QualificationTypeAlreadyExists"
-    other_lab.create_qualification_type(**CHESS)
-
-
-def test_a_test_comes_whole_or_not_at_all(mturk):
+def test_a_test_comes_whole_or_not_at_all_and_a_name_is_used_once(mturk, other_lab):
     for values, code in (
         ({"Test": QUESTION_FORM}, "InvalidParameterValue"),
         ({"AnswerKey": ANSWER_KEY}, "InvalidParameterValue"),
@@ -434,15 +436,15 @@ def test_a_test_comes_whole_or_not_at_all(mturk):
     ):
         assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
         assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
-
-
-def test_a_duration_without_a_test_is_accepted_and_means_nothing(mturk):
-    """Amti's example of a qualification type without a test gives one."""
+    # Amti's example of a qualification type without a test gives a duration.
     created = mturk.create_qualification_type(**CHESS, TestDurationInSeconds=60)
     assert "TestDurationInSeconds" not in created["QualificationType"]
     type_id = created["QualificationType"]["QualificationTypeId"]
     changed = mturk.update_qualification_type(QualificationTypeId=type_id, TestDurationInSeconds=90)
     assert "TestDurationInSeconds" not in changed["QualificationType"]
+    code = turk_code(mturk.create_qualification_type, **CHESS)
+    assert code == "QualificationTypeAlreadyExists"
+    other_lab.create_qualification_type(**CHESS)
 
 
 def test_a_type_is_changed(mturk, chess):
@@ -531,21 +533,6 @@ def test_a_deleted_type_is_gone_but_hits_that_require_it_go_on(mturk, chess):
     again = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": QUESTION_FORM}
     assert turk_code(mturk.create_hit_with_hit_type, **again) == "QualificationTypeDoesNotExist"
     mturk.create_qualification_type(**CHESS)
-
-
-def test_an_inactive_type_cannot_be_required_anew(mturk, chess):
-    mturk.update_qualification_type(
-        QualificationTypeId=chess.public_id, QualificationTypeStatus="Inactive"
-    )
-    code = turk_code(
-        mturk.create_hit_type,
-        Title="T",
-        Description="D",
-        Reward="0.01",
-        AssignmentDurationInSeconds=60,
-        QualificationRequirements=[requirement(chess.public_id, "Exists")],
-    )
-    assert code == "InvalidQualificationTypeState"
 
 
 # What a worker reads of a requirement of a place

@@ -266,6 +266,14 @@ def test_between_the_thresholds_nothing_is_decided(mturk, worker):
     assignment = submit(worker, publish(mturk, AssignmentReviewPolicy=policy), a="1", b="1")
     stored = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
     assert stored["AssignmentStatus"] == "Submitted"
+    hit = publish(mturk, HITReviewPolicy=plurality(["A, B"]))
+    submit(worker, hit, A="1", B="2")
+    report = mturk.list_review_policy_results_for_hit(HITId=hit)["HITReviewReport"]
+    assert ("HIT", None, "HitAgreementScore", "100") in results_of(report)
+    hit = publish(mturk)
+    submit(worker, hit)
+    answer = mturk.list_review_policy_results_for_hit(HITId=hit)
+    assert {name for name in answer if name != "ResponseMetadata"} == {"HITId"}
 
 
 def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
@@ -300,7 +308,7 @@ def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
 )
 def test_a_known_answer_is_matched_as_a_set(answer, key, is_correct):
     score = score_known_answers(normalized({"q": answer}), normalized({"q": key}))
-    assert score.is_correct == {"q": is_correct}
+    assert score == {"q": is_correct}
 
 
 # Refusals, paging, choices
@@ -333,13 +341,6 @@ def test_a_policy_that_makes_no_sense_is_refused(mturk):
         assert mturk.list_hits()["NumResults"] == 0
 
 
-def test_question_ids_may_be_separated_by_commas(mturk, worker):
-    hit = publish(mturk, HITReviewPolicy=plurality(["A, B"]))
-    submit(worker, hit, A="1", B="2")
-    report = mturk.list_review_policy_results_for_hit(HITId=hit)["HITReviewReport"]
-    assert ("HIT", None, "HitAgreementScore", "100") in results_of(report)
-
-
 def test_results_and_actions_are_chosen_and_read_page_by_page(mturk, workers):
     hit = publish(
         mturk,
@@ -366,10 +367,3 @@ def test_results_and_actions_are_chosen_and_read_page_by_page(mturk, workers):
         for kind in ("ReviewResults", "ReviewActions"):
             gathered = [row for page in pages for row in page[f"{level}ReviewReport"][kind]]
             assert gathered == results[f"{level}ReviewReport"][kind]
-
-
-def test_a_hit_without_policies_has_nothing_to_report(mturk, worker):
-    hit = publish(mturk)
-    submit(worker, hit)
-    answer = mturk.list_review_policy_results_for_hit(HITId=hit)
-    assert {name for name in answer if name != "ResponseMetadata"} == {"HITId"}

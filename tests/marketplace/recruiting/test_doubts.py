@@ -7,9 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.test import Client
 
-from accounts.models import User
 from encryption import encrypt
 from marketplace import clock
 from marketplace.exceptions import ErasureRefused, InvalidParameter
@@ -28,7 +26,6 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money.transfers import make_batch
-from marketplace.people.enrolment import let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import recruiter_of
@@ -38,7 +35,6 @@ from marketplace.recruiting.participants import new_participant
 from marketplace.recruiting.posting import follow_study, stop_study
 from marketplace.recruiting.submissions import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
 from tests.codes import refused
-from tests.marketplace.conftest import PASSWORD
 from tests.marketplace.prolific import (
     OPEN_DOUBT,
     approve,
@@ -379,23 +375,18 @@ def decisions():
     return list(Intent.objects.order_by("pk").values_list("kind", flat=True))
 
 
-def test_approving_is_written_down_once_for_the_submission(mturk, done):
+def test_approving_is_written_down_once_and_a_submission_is_not_decided_in_two_ways(mturk, done):
     movements = LedgerTransaction.objects.count()
-    for assignment in done:
-        mturk.approve_assignment(AssignmentId=assignment)
-    assert decisions() == ["approve"]
-    assert Session.objects.get().state == "approved"
-    assert LedgerTransaction.objects.count() == movements
-    assert make_batch() is None
-
-
-def test_one_submission_is_not_decided_in_two_ways(mturk, done):
     mturk.approve_assignment(AssignmentId=done[0])
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.reject_assignment(AssignmentId=done[1], RequesterFeedback="No.")
     assert turk_code(found) == "InvalidAssignmentState"
     assert Assignment.objects.get(public_id=done[1]).status == "Submitted"
+    mturk.approve_assignment(AssignmentId=done[1])
     assert decisions() == ["approve"]
+    assert Session.objects.get().state == "approved"
+    assert LedgerTransaction.objects.count() == movements
+    assert make_batch() is None
 
 
 def test_a_rejection_is_overridden(mturk, done):
@@ -437,7 +428,7 @@ def test_a_bonus_is_the_recruiters_to_pay_and_under_a_token_once(mturk, done):
     assert LedgerTransaction.objects.count() == movements
 
 
-def test_a_bonus_in_another_currency_is_refused(mturk, done, panel):
+def test_another_currency_is_refused_and_who_is_blocked_screened_out(mturk, done, panel):
     panel.connection.settings = {"currency": "GBP"}
     panel.connection.save()
     worker_id = Session.objects.get().worker.worker_id
@@ -445,35 +436,20 @@ def test_a_bonus_in_another_currency_is_refused(mturk, done, panel):
         mturk.send_bonus(WorkerId=worker_id, AssignmentId=done[0], BonusAmount="1", Reason="!")
     assert "GBP" in str(found.value)
     assert not Intent.objects.exists()
-
-
-def test_messages_go_by_the_recruiter_that_is_called(mturk, done, panel, worker):
-    panel.connection.encrypted_token = encrypt("token")
-    panel.connection.save()
-    ids = [Session.objects.get().worker.worker_id, worker.worker_id]
-    answer = mturk.notify_workers(Subject="Hello", MessageText="More tomorrow.", WorkerIds=ids)
-    assert [each["WorkerId"] for each in answer["NotifyWorkersFailureStatuses"]] == ids[1:]
-    assert Intent.objects.get().text == "Hello\n\nMore tomorrow."
-    assert not WorkerMessage.objects.exists()
-
-
-def test_who_is_blocked_is_screened_out_at_the_door(mturk, done, panel):
     mturk.create_worker_block(WorkerId=Session.objects.get().worker.worker_id, Reason="Careless")
     page = text_of(came(panel, PID, "x2").get("/worker/study/", follow=True))
     assert completion_code(panel, "screened_out") in page
 
 
-def test_the_participants_file_is_the_requesters_and_audited(mturk, done, panel, requester, ada):
+def test_the_participants_file_is_the_requesters_and_audited(
+    mturk, done, panel, requester, owner, ada
+):
     mturk.approve_assignment(AssignmentId=done[0], RequesterFeedback="=thanks")
-    User.objects.create_user("rita", password=PASSWORD)
-    let_act_for(requester=requester, username="rita")
-    rita = Client()
-    rita.force_login(User.objects.get(username="rita"))
     where = f"/requester-console/{requester.public_id}/channels/{panel.token}/join.csv"
-    assert rita.get(where).status_code == 405
+    assert owner.get(where).status_code == 405
     assert ada.post(where).status_code in (302, 403, 404)
     assert not AuditEntry.objects.filter(action="study.export_join").exists()
-    (row,) = csv.DictReader(io.StringIO(text_of(rita.post(where))))
+    (row,) = csv.DictReader(io.StringIO(text_of(owner.post(where))))
     session = Session.objects.get()
     assert (row["submission_id"], row["participant_id"]) == ("x1", PID)
     assert (row["worker_id"], row["code"]) == (session.worker.worker_id, session.code)
@@ -484,10 +460,17 @@ def test_the_participants_file_is_the_requesters_and_audited(mturk, done, panel,
     assert PID not in str(listed)
 
 
-def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done):
+def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, done, panel, worker):
     [failure] = mturk.notify_workers(
         Subject="Hello", MessageText="More.", WorkerIds=[Session.objects.get().worker.worker_id]
     )["NotifyWorkersFailureStatuses"]
     assert failure["NotifyWorkersFailureMessage"]
     assert not Intent.objects.exists()
+    assert not WorkerMessage.objects.exists()
+    panel.connection.encrypted_token = encrypt("token")
+    panel.connection.save()
+    ids = [Session.objects.get().worker.worker_id, worker.worker_id]
+    answer = mturk.notify_workers(Subject="Hello", MessageText="More tomorrow.", WorkerIds=ids)
+    assert [each["WorkerId"] for each in answer["NotifyWorkersFailureStatuses"]] == ids[1:]
+    assert Intent.objects.get().text == "Hello\n\nMore tomorrow."
     assert not WorkerMessage.objects.exists()

@@ -92,11 +92,6 @@ def test_a_token_workspace_or_project_that_is_wrong_is_refused(fake, requester, 
     assert not RecruiterConnection.objects.filter(name="Other").exists()
 
 
-def test_a_token_is_kept_encrypted(connection):
-    assert "token" not in connection.encrypted_token
-    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
-
-
 def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_type, fake, posted):
     # Those that an open study has are no more needed.
     assert places_for(hit_type, 3) == 0
@@ -147,19 +142,28 @@ def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection,
     too_many(["4", "2"], lambda: price_places(study=study, total=7))
 
 
-def test_it_is_published_for_the_amount_that_is_typed_back_alone(connection, hit_type, fake):
+def test_it_is_published_for_the_amount_that_is_typed_back_and_its_own_reward(
+    connection, hit_type, fake
+):
     study, cost = draft(connection, hit_type)
     assert (cost.total, cost.currency) == (Decimal(8), "GBP")
     with refused(InvalidParameter, "not_confirmed") as found:
         publish_study(study=study, confirmed=Decimal(7))
     assert "8.00 GBP" in str(found.value)
-    assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
+    there = fake.world.studies[study.external_id]
+    fake.world.change_reward(there, 450)
+    with refused(InvalidParameter, "reward_changed") as found:
+        publish_study(study=study, confirmed=cost.total)
+    assert numbers(found.value) == ["4.50", "1.50"]
+    fake.world.change_reward(there, 150)
+    assert there.status == "UNPUBLISHED"
     hit_type.refresh_from_db()
     assert hit_type.paid_by == "ledger"
     assert Client().get(f"/join/{study.token}/?PROLIFIC_PID=a").status_code == 410
     publish_study(study=study, confirmed=Decimal(8))
     charge = RecruiterCharge.objects.get()
-    assert (charge.kind, charge.amount, charge.currency) == ("study", 8, "GBP")
+    assert (there.status, charge.kind) == ("ACTIVE", "study")
+    assert (charge.amount, charge.currency) == (8, "GBP")
     set_places(study=study, total=study.places)  # costs nothing more
     assert charges() == [8]
 
@@ -174,21 +178,6 @@ def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection,
     set_places(study=study, total=3, confirmed=Decimal("2.67"))
     assert fake.world.studies[study.external_id].places == 3
     assert reload(study).quoted_cost == Decimal("2.6667")
-
-
-def test_a_draft_whose_reward_was_changed_there_is_not_published(connection, hit_type, fake):
-    study, cost = draft(connection, hit_type)
-    there = fake.world.studies[study.external_id]
-    fake.world.change_reward(there, 450)
-    with refused(InvalidParameter, "reward_changed") as found:
-        publish_study(study=study, confirmed=cost.total)
-    assert numbers(found.value) == ["4.50", "1.50"]
-    assert there.status == "UNPUBLISHED"
-    hit_type.refresh_from_db()
-    assert hit_type.paid_by == "ledger"
-    fake.world.change_reward(there, 150)
-    publish_study(study=study, confirmed=cost.total)
-    assert (there.status, RecruiterCharge.objects.get().amount) == ("ACTIVE", cost.total)
 
 
 def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, mturk, fake):
@@ -230,14 +219,6 @@ def test_made_up_arrivals_turn_nobody_away(fake, posted, monkeypatch):
     assert join(posted, second, Client(REMOTE_ADDR="192.0.2.9")).status_code == 302
 
 
-def test_without_its_token_nobody_new_is_let_in(fake, posted, connection):
-    submission, _browser, _answer = arrive(fake, posted)
-    disconnect(connection=connection)
-    invented = join(posted, submission, PROLIFIC_PID="c" * 24, SESSION_ID="d" * 24)
-    assert (invented.status_code, join(posted, submission).status_code) == (400, 302)
-    assert Session.objects.count() == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lose", "500"])
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
@@ -258,7 +239,7 @@ def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, o
     assert reload(study).state == "active"
 
 
-def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted):
+def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, mturk, connection, hit_type):
     submission = fake.world.arrive(fake.world.studies[posted.external_id])
     for changed, code in (
         ({"PROLIFIC_PID": "0" * 24}, "not_sent"),
@@ -270,15 +251,9 @@ def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted):
         answer = join(posted, submission, **changed)
         assert (answer.status_code, answer.context["code"]) == (400, code)
         assert not Session.objects.exists()
-
-
-def test_a_text_for_an_id_is_not_repeated(posted):
     page = Client().get(f"/join/{posted.token}/?PROLIFIC_PID=Please+call+555&SESSION_ID=b")
     assert (page.status_code, page.context["visit"].shown_id) == (200, "")
     assert b"call 555" not in page.content
-
-
-def test_a_submission_of_another_study_is_not_let_in(fake, posted, mturk, connection, hit_type):
     ask_for_more(mturk, hit_type, n=2)
     other = publish(connection, hit_type, items_per_session=1)
     answer = join(posted, fake.world.arrive(fake.world.studies[other.external_id]))
@@ -286,11 +261,15 @@ def test_a_submission_of_another_study_is_not_let_in(fake, posted, mturk, connec
     assert not Session.objects.exists()
 
 
-def test_whoever_has_begun_comes_back_though_prolific_is_away(fake, posted):
+def test_whoever_has_begun_comes_back_and_nobody_new_without_the_token(fake, posted, connection):
     submission, _browser, _answer = arrive(fake, posted)
     fake.fail_next("submission", "lose", "lose", "lose")
     assert join(posted, submission).status_code == 302
     assert Session.objects.get().items.count() == 2
+    disconnect(connection=connection)
+    invented = join(posted, submission, PROLIFIC_PID="c" * 24, SESSION_ID="d" * 24)
+    assert (invented.status_code, join(posted, submission).status_code) == (400, 302)
+    assert Session.objects.count() == 1
 
 
 @pytest.mark.slow
@@ -582,7 +561,9 @@ def test_an_answer_that_tls_loses_is_no_call_that_never_left(fake, bonus, monkey
     assert Intent.objects.get().state == "done"
 
 
-def test_another_workspace_takes_no_name_of_one_with_studies(fake, requester, posted):
+def test_another_workspace_takes_no_name_of_one_with_studies(fake, requester, posted, connection):
+    assert "token" not in connection.encrypted_token
+    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
     facts = {"requester": requester, "name": "Prolific", "token": "token", "workspace": "ab" * 12}
     with refused(InvalidParameter, "other_workspace"):
         connect(fake, requester, workspace="ab" * 12)

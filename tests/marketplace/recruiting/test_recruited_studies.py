@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
@@ -35,12 +36,7 @@ from marketplace.models import (
 )
 from marketplace.recruiting import arrivals
 from marketplace.recruiting.files import participants_file
-from marketplace.recruiting.participants import (
-    PURPOSE,
-    new_participant,
-    reencrypt_participants,
-    reencrypt_tokens,
-)
+from marketplace.recruiting.participants import PURPOSE, new_participant
 from marketplace.recruiting.sessions import GRACE, return_session
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, close_study, invite, open_study
 from marketplace.recruiting.submissions import take_over as follow_decision
@@ -61,7 +57,7 @@ from tests.marketplace.prolific import (
     work,
 )
 from tests.marketplace.recruiting.conftest import PID
-from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.test_worker_site import APPROVED, require, text_of
 
 NOT_YOUR_BROWSER = "marketplace/not_your_browser.html"
 FROM_PROLIFIC = f"?PROLIFIC_PID={PID}&STUDY_ID=S1&SESSION_ID=X1"
@@ -103,7 +99,7 @@ def held_by(browser):
     return re.search("/worker/assignments/([A-Z0-9]+)/", text_of(own_page(browser)))[1]
 
 
-def test_an_invite_link_lets_a_participant_in_under_a_number(invitation):
+def test_an_invite_link_lets_a_participant_in_under_a_number_without_a_password(invitation):
     browser = Client()
     page = text_of(browser.get(f"/join/{invitation.token}/"))
     assert "Rate eight responses" in page
@@ -118,6 +114,11 @@ def test_an_invite_link_lets_a_participant_in_under_a_number(invitation):
     assert invitation.worker == worker
     enter(invitation.token)  # always leads to the same number
     assert (WorkerAccount.objects.count(), Session.objects.count()) == (1, 1)
+    name = User.objects.get().username
+    for password in ("", "!", PASSWORD):
+        browser = Client()
+        browser.post("/worker/login/", {"username": name, "password": password})
+        assert browser.get("/worker/").status_code == 302
 
 
 def test_participants_read_the_name_that_the_requester_shows(lab, requester):
@@ -133,20 +134,17 @@ def test_participants_read_the_name_that_the_requester_shows(lab, requester):
     assert not any("travel-lab" in page for page in pages)
 
 
-def test_letting_in_needs_the_button_on_our_page(lab):
+def test_the_open_link_gives_each_browser_a_number_of_its_own(lab):
+    enter(lab.token, browser=enter(lab.token))
+    assert WorkerAccount.objects.count() == 1
+    enter(lab.token)
+    assert WorkerAccount.objects.count() == 2
     browser = Client(enforce_csrf_checks=True)
     assert browser.post(f"/join/{lab.token}/").status_code == 403
     token = re.search(
         'name="csrfmiddlewaretoken" value="([^"]+)"', text_of(browser.get(f"/join/{lab.token}/"))
     )[1]
     assert browser.post(f"/join/{lab.token}/", {"csrfmiddlewaretoken": token}).status_code == 302
-
-
-def test_the_open_link_gives_each_browser_a_number_of_its_own(lab):
-    enter(lab.token, browser=enter(lab.token))
-    assert WorkerAccount.objects.count() == 1
-    enter(lab.token)
-    assert WorkerAccount.objects.count() == 2
 
 
 def test_a_panel_id_is_one_account_of_a_requesters(prolific, hit_type, make_keys):
@@ -160,15 +158,7 @@ def test_a_panel_id_is_one_account_of_a_requesters(prolific, hit_type, make_keys
     assert WorkerAccount.objects.count() == 2
 
 
-def test_what_a_panel_says_is_kept(prolific):
-    enter(prolific.token, FROM_PROLIFIC)
-    session = Session.objects.get()
-    assert (session.external_study_id, session.submission_id) == ("S1", "X1")
-    assert decrypt(session.encrypted_participant_id) == PID
-    assert PID not in str(list(Participant.objects.values())) + session.encrypted_participant_id
-
-
-def test_a_panel_has_to_say_who_comes(prolific):
+def test_a_panel_has_to_say_who_comes_and_it_is_kept(prolific):
     for query, code in (
         ("", "missing_id"),
         ("?PROLIFIC_PID=", "missing_id"),
@@ -182,6 +172,11 @@ def test_a_panel_has_to_say_who_comes(prolific):
         assert "PROLIFIC_PID" in text_of(response)
         assert Client().post(f"/join/{prolific.token}/{query}").status_code == 400
         assert not WorkerAccount.objects.exists()
+    enter(prolific.token, FROM_PROLIFIC)
+    session = Session.objects.get()
+    assert (session.external_study_id, session.submission_id) == ("S1", "X1")
+    assert decrypt(session.encrypted_participant_id) == PID
+    assert PID not in str(list(Participant.objects.values())) + session.encrypted_participant_id
 
 
 def test_a_closed_or_unknown_link_lets_nobody_in(lab, invitation):
@@ -201,15 +196,6 @@ def test_a_leaked_link_never_signs_in_to_an_account_with_a_password(invitation, 
         assert browser.post(path).context["code"] == "has_password"
         assert browser.get("/worker/").status_code == 302
     assert not Session.objects.exists()
-
-
-def test_a_participant_cannot_sign_in_with_a_password(invitation):
-    enter(invitation.token)
-    name = User.objects.get().username
-    for password in ("", "!", PASSWORD):
-        browser = Client()
-        browser.post("/worker/login/", {"username": name, "password": password})
-        assert browser.get("/worker/").status_code == 302
 
 
 def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type, worker):
@@ -239,13 +225,6 @@ def test_who_is_not_in_the_study_here_is_led_back_to_its_link(prolific, hit_type
     assert own_page(browser).context["n_items"] == 1
 
 
-def test_a_worker_who_is_signed_in_is_warned_and_not_taken_over(lab, ada, worker):
-    assert "ada" in text_of(ada.get(f"/join/{lab.token}/"))
-    enter(lab.token, browser=ada)
-    assert worker.worker_id not in text_of(ada.get("/worker/", follow=True))
-    assert not Session.objects.filter(worker=worker).exists()
-
-
 def test_the_way_back_is_the_requesters_with_quoted_ids(mturk, requester, hit_type):
     study = open_panel(
         hit_type,
@@ -266,7 +245,9 @@ def test_the_way_back_is_the_requesters_with_quoted_ids(mturk, requester, hit_ty
     assert "evil.example" not in text_of(page)
 
 
-def test_the_way_back_is_a_full_address(hit_type):
+def test_a_study_is_of_ones_own_hit_type_with_full_addresses_and_different_parameters(
+    hit_type, make_keys
+):
     for address in (
         "javascript:alert(1)",
         "//evil.example",
@@ -277,17 +258,11 @@ def test_the_way_back_is_a_full_address(hit_type):
     ):
         with refused(InvalidParameter, "bad_address"):
             open_panel(hit_type, redirect_url=address)
-
-
-def test_a_channel_leads_to_ones_own_hit_type_only(make_keys, hit_type):
     make_keys("Other lab")
     other, values = Requester.objects.get(name="Other lab"), StudyValues(name="x", kind="invite")
     with refused(InvalidParameter, "not_own_hit_type"):
         open_study(requester=other, hit_type=hit_type, values=values)
-
-
-def test_a_panels_ids_come_in_parameters_of_different_names(hit_type):
-    """Else a participant's id would pass for the study's, and be sent on as no secret."""
+    # Else a participant's id would pass for the study's, and be sent on as no secret.
     with refused(InvalidParameter, "repeated_parameter"):
         open_panel(hit_type, worker_parameter="PID", study_parameter="pid")
 
@@ -299,15 +274,14 @@ def test_the_completion_page_is_for_those_who_came_to_the_study(lab, ada, worker
     assert ada.post(f"/worker/studies/{theirs.public_id}/leave/").status_code == 410
     theirs.refresh_from_db()
     assert theirs.outcome == ""
+    assert "ada" in text_of(ada.get(f"/join/{lab.token}/"))
+    enter(lab.token, browser=ada)
+    assert worker.worker_id not in text_of(ada.get("/worker/", follow=True))
+    assert not Session.objects.filter(worker=worker).exists()
 
 
 def test_requirements_hold_for_participants_too(mturk):
-    wants = {
-        "QualificationTypeId": "00000000000000000040",
-        "Comparator": "GreaterThan",
-        "IntegerValues": [5],
-        "ActionsGuarded": "PreviewAndAccept",
-    }
+    wants = require(APPROVED, "GreaterThan", "PreviewAndAccept", IntegerValues=[5])
     study = open_panel(create_hits(mturk, n=1, QualificationRequirements=[wants]))
     assert outcome_of(came(study, "p1", "x1")) == "screened_out"
     assert not Assignment.objects.exists()
@@ -635,26 +609,20 @@ def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
 
 
 def test_participants_are_recognised_after_the_keys_were_changed(three, settings):
+    connection, stored = three.connection, encrypt("secret-token")
+    RecruiterConnection.objects.update(encrypted_token=stored)
     came(three, "p1", "x1")
+    call_command("reencrypt_secrets")
+    connection.refresh_from_db()
+    assert connection.encrypted_token == stored
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     came(three, "p1", "x2")
     assert Participant.objects.count() == 1
-    assert reencrypt_participants() == 1
+    call_command("reencrypt_secrets")
     settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
     came(three, "p1", "x3")
     assert Participant.objects.count() == 1
-    assert RecruiterConnection.objects.count() == 1
-
-
-def test_tokens_of_connections_are_encrypted_anew(three, settings):
-    connection = three.connection
-    connection.encrypted_token = encrypt("secret-token")
-    connection.save()
-    assert reencrypt_tokens() == 0
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
-    assert reencrypt_tokens() == 1
-    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
-    connection.refresh_from_db()
+    connection = RecruiterConnection.objects.get()
     assert decrypt(connection.encrypted_token) == "secret-token"
 
 

@@ -100,7 +100,7 @@ def another_study(connection, hit_type, mturk, **facts):
 
 
 def answer_wrongly(monkeypatch, is_wanted, content):
-    real = Transport._call
+    real = Transport.call
 
     def call(self, method, path, *, query=None, body=None):
         answer = real(self, method, path, query=query, body=body)
@@ -108,7 +108,7 @@ def answer_wrongly(monkeypatch, is_wanted, content):
             return answer
         return (content(answer[0]) if callable(content) else content), {}
 
-    monkeypatch.setattr(Transport, "_call", call)
+    monkeypatch.setattr(Transport, "call", call)
 
 
 def is_price(path, _query):
@@ -546,13 +546,13 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
 
 @pytest.mark.slow
 def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypatch):
-    one, sent, real = hand_in(fake, posted), [], Transport._call
+    one, sent, real = hand_in(fake, posted), [], Transport.call
 
     def call(self, method, path, *, query=None, body=None):
         sent.extend([body["action"]] if "/submissions/" in path and body else [])
         return real(self, method, path, query=query, body=body)
 
-    monkeypatch.setattr(Transport, "_call", call)
+    monkeypatch.setattr(Transport, "call", call)
     reject(mturk, one)
     fake.fail_next("move_submission", "lose")
     call_recruiters()
@@ -743,7 +743,19 @@ def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, pos
 UNHEARD = ("drop", "500", "500", "500")
 
 
-def test_a_second_process_leaves_an_account_to_the_first(posted, connection):
+def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
+    with turn_at(connection) as turn:
+        RecruiterConnection.objects.filter(pk=connection.pk).update(turn_token="another's")
+        with pytest.raises(RecruiterBusy):
+            turn.go_on()
+    connection.refresh_from_db()
+    assert connection.turn_token == "another's"
+    later = timezone.now() + timedelta(minutes=5)
+    rows = RecruiterConnection.objects.filter(pk=connection.pk)
+    rows.update(turn_until=later, turn_token="killed")
+    assert call_recruiters().problems
+    rows.update(turn_until=timezone.now() - timedelta(seconds=1))
+    assert call_recruiters().problems == ()
     with turn_at(connection):
         assert codes_of(call_recruiters().problems) == ["recruiter_busy"]
         request_action(study=posted, action="pause")
@@ -754,24 +766,6 @@ def test_a_second_process_leaves_an_account_to_the_first(posted, connection):
     perform_action(posted.pk, 1)
     posted.refresh_from_db()
     assert posted.state == "paused"
-
-
-def test_the_turn_of_a_process_that_was_killed_ends_by_itself(posted, connection):
-    later = timezone.now() + timedelta(minutes=5)
-    rows = RecruiterConnection.objects.filter(pk=connection.pk)
-    rows.update(turn_until=later, turn_token="killed")
-    assert call_recruiters().problems
-    rows.update(turn_until=timezone.now() - timedelta(seconds=1))
-    assert call_recruiters().problems == ()
-
-
-def test_a_process_that_lost_its_turn_goes_on_no_more(connection):
-    with turn_at(connection) as turn:
-        RecruiterConnection.objects.filter(pk=connection.pk).update(turn_token="another's")
-        with pytest.raises(RecruiterBusy):
-            turn.go_on()
-    connection.refresh_from_db()
-    assert connection.turn_token == "another's"
 
 
 def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(posted):

@@ -16,6 +16,7 @@ from marketplace.recruiting.posting import price_places, publish_study
 from marketplace.recruiting.records import Filter
 from marketplace.recruiting.submissions import PASSED_ON
 from tests.codes import refused
+from tests.marketplace.conftest import make_type
 from tests.marketplace.prolific import (
     arrive,
     ask_for_more,
@@ -29,7 +30,7 @@ from tests.marketplace.prolific import (
     reload,
     session_of,
 )
-from tests.marketplace.test_worker_site import text_of
+from tests.marketplace.test_worker_site import require, text_of
 
 PAY = {"screen_out_reward": Decimal("0.20"), "screen_out_places": 2}
 
@@ -62,14 +63,8 @@ def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, 
 
 @pytest.fixture
 def screened(connection, mturk):
-    made = mturk.create_qualification_type(
-        Name="Careful", Description="By hand.", QualificationTypeStatus="Active"
-    )
-    wants = {
-        "QualificationTypeId": made["QualificationType"]["QualificationTypeId"],
-        "Comparator": "Exists",
-    }
-    return draft(connection, create_hits(mturk, QualificationRequirements=[wants]), **PAY)
+    wants = [require(make_type(mturk, "Careful"), "Exists")]
+    return draft(connection, create_hits(mturk, QualificationRequirements=wants), **PAY)
 
 
 def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake, mturk):
@@ -178,7 +173,7 @@ def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection
     study = publish(connection, hit_type, devices=("desktop",))
     there = fake.world.studies[study.external_id]
     assert {one["code_type"] for one in there.facts["completion_codes"]} == {
-        *("COMPLETED", "NO_CONSENT", "FIXED_SCREENOUT", "OTHER", "INCOMPATIBLE_DEVICE"),
+        *("COMPLETED", "NO_CONSENT", "FIXED_SCREENOUT", "OTHER", "INCOMPATIBLE_DEVICE")
     }
     outcomes = []
     for user_agent in (TELEPHONE, COMPUTER, ""):
