@@ -227,13 +227,6 @@ def shares(crowd: Crowd, level: Level, coefficient: RowCoefficient, n_studies: i
     return np.asarray(np.nanmean(said, axis=0) / np.mean(seen, axis=0))
 
 
-def print_forecasts(n_studies: int) -> None:
-    say_head("ratings", "level", *COEFFICIENTS)
-    for level, crowd in product(LEVELS, CROWDS):
-        rows = [shares(crowd, level, one, n_studies) for one in COEFFICIENTS]
-        say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
-
-
 def main() -> None:
     options = parse_options(
         __doc__,
@@ -241,7 +234,10 @@ def main() -> None:
         forecasts=(False, "of larger studies, by sample-size curves"),
     )
     if options.forecasts:
-        print_forecasts(options.studies)
+        say_head("ratings", "level", *COEFFICIENTS)
+        for level, crowd in product(LEVELS, CROWDS):
+            rows = [shares(crowd, level, one, options.studies) for one in COEFFICIENTS]
+            say_row(crowd.name, level, *("{:.0f}, {:.0f} %".format(*100 * row) for row in rows))
         return
     say_head("ratings", "items, candidates, ratings, error", "Pearson", "Kendall", "Spearman")
     for ratings, design in product(ROWS, DESIGNS):

@@ -77,20 +77,19 @@ def parse_file(parse: Callable[[TextIO], Any], path: Path) -> Any:
         return parse(file)
 
 
-def of_files_by_pytrec_eval(run: Path, qrels: Path) -> list[float]:
-    grades = parse_file(pytrec_eval.parse_qrel, qrels)
-    return of_dictionaries(grades, parse_file(pytrec_eval.parse_run, run))
+def read_by_pytrec_eval(run: Path, qrels: Path) -> tuple[Any, Any]:
+    return parse_file(pytrec_eval.parse_qrel, qrels), parse_file(pytrec_eval.parse_run, run)
+
+
+def read_by_ir_measures(run: Path, qrels: Path) -> tuple[list[Any], list[Any]]:
+    grades = list(ir_measures.read_trec_qrels(str(qrels)))
+    return grades, list(ir_measures.read_trec_run(str(run)))
 
 
 def of_dictionaries(grades: Any, run: Any) -> list[float]:
     per_topic = pytrec_eval.RelevanceEvaluator(grades, OF_PYTREC_EVAL).evaluate(run)
     names = ("ndcg_cut_10", "map", "recip_rank", "P_10", "recall_100")
     return [float(np.mean([row[name] for row in per_topic.values()])) for name in names]
-
-
-def of_files_by_ir_measures(run: Path, qrels: Path) -> list[float]:
-    grades = list(ir_measures.read_trec_qrels(str(qrels)))
-    return of_rows(grades, list(ir_measures.read_trec_run(str(run))))
 
 
 def of_rows(grades: Any, run: Any) -> list[float]:
@@ -161,19 +160,16 @@ def main() -> None:
     run, qrels = drawn(options.topics, options.documents, 50, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder), run, qrels)
-        ranked = parse_file(pytrec_eval.parse_run, files[0])
-        grades = parse_file(pytrec_eval.parse_qrel, files[1])
-        rows = [list(ir_measures.read_trec_qrels(str(files[1])))]
-        rows += [list(ir_measures.read_trec_run(str(files[0])))]
+        dictionaries, rows = read_by_pytrec_eval(*files), read_by_ir_measures(*files)
         tables: dict[str, dict[str, Callable[[], Any]]] = {
             "from files": {
                 "Assay": lambda: of_files(*files),
-                "pytrec_eval": lambda: of_files_by_pytrec_eval(*files),
-                "ir_measures": lambda: of_files_by_ir_measures(*files),
+                "pytrec_eval": lambda: of_dictionaries(*read_by_pytrec_eval(*files)),
+                "ir_measures": lambda: of_rows(*read_by_ir_measures(*files)),
             },
             "in memory": {
                 "Assay": lambda: of_lists(judged_lists(*run, *qrels, n_topics=options.topics)),
-                "pytrec_eval": lambda: of_dictionaries(grades, ranked),
+                "pytrec_eval": lambda: of_dictionaries(*dictionaries),
                 "ir_measures": lambda: of_rows(*rows),
             },
         }

@@ -80,8 +80,7 @@ def transformers_server(model: Path, log: Path) -> AbstractContextManager[Client
 
 
 def llama_server(model: Path, log: Path) -> AbstractContextManager[Client]:
-    command = [sys.executable, "-m", "benchmarks.judge_servers", str(model)]
-    return running(command, "health", log)
+    return running([sys.executable, "-m", "benchmarks.judge_servers", str(model)], "health", log)
 
 
 def llama_python_server(python: str, model: Path, log: Path) -> AbstractContextManager[Client]:

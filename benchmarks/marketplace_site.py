@@ -60,7 +60,9 @@ def fresh_database(database_url: str | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder, new_database(database_url, folder) as url:
         os.environ |= environment_of(url)
         django.setup()
-        _migrate()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
         yield Path(folder)
         _disconnect()
 
@@ -108,12 +110,6 @@ def execute_on(server: str, statement: LiteralString, *names: str) -> None:
     words = [psycopg.sql.Identifier(each) for each in names]
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(psycopg.sql.SQL(statement).format(*words))
-
-
-def _migrate() -> None:
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
 
 
 def _disconnect() -> None:
@@ -226,8 +222,6 @@ def hand_in(count: int) -> str:
 
 @dataclass(frozen=True)
 class Marketplace:
-    """Where it listens, and how other programs on its machine see it."""
-
     site: Site
     environment: Mapping[str, str]
     database: str

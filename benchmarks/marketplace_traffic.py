@@ -121,8 +121,6 @@ class Browser:
 
 @dataclass
 class Tally:
-    """How long each step took each time, in seconds, and what went wrong."""
-
     seconds: dict[str, list[float]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     cycles: int = 0

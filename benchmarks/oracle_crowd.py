@@ -32,8 +32,7 @@ class OracleAnswers(SimulatedAnswers):
         self.accepts: dict[tuple[str, str], bool] = {}
         for item in study.items.prefetch_related("candidates"):
             keys = [one.key for one in item.candidates.all()]
-            numbers = np.array([number[key] for key in keys])
-            shared = shares(catalogue, numbers, number[item.key])
+            shared = shares(catalogue, np.array([number[key] for key in keys]), number[item.key])
             for key, share in zip(keys, shared.tolist(), strict=True):
                 self.accepts[item.key, key] = share >= LEAST_SHARED
 

@@ -116,8 +116,7 @@ def active_error(pool: Responses, n_draws: int, *, seed: int = 0) -> float:
     n_pilot = round(KEPT * n)
     squares = {"even": 0.0, "active": 0.0}
     for _ in range(n_draws):
-        order = rng.permutation(n)
-        rest = order[n_pilot:]
+        rest = rng.permutation(n)[n_pilot:]
         pilot = np.where(np.isin(np.arange(n), rest), np.nan, pool.human)
         expected = expected_errors(pilot, pool.judge, pool.spread)
         judge, human = expected.judge[rest], pool.human[rest]

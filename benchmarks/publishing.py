@@ -65,7 +65,18 @@ def main() -> None:
         if faults := marketplace.site.faults():
             sys.exit("\n".join(faults[-5:]))
     say("\n".join([*said, ""]))
-    _print_table(steps)
+    say_head(
+        *("step", "seconds", "load", "CPU seconds: requester's site + marketplace + PostgreSQL"),
+        *("requests", "by operation"),
+    )
+    for step in steps:
+        named = ", ".join(f"{n:,} {name}" for name, n in sorted(step.calls.items()))
+        cpu = (step.requester_cpu_seconds, step.marketplace_cpu_seconds, step.database_cpu_seconds)
+        say_row(
+            *(step.name, f"{step.seconds:.1f}", f"{step.load:.1f}"),
+            " + ".join(f"{each:.1f}" for each in cpu) + f" = {step.cpu_seconds:.1f}",
+            *(f"{sum(step.calls.values()):,}", named),
+        )
 
 
 def _steps(options: argparse.Namespace, marketplace: Marketplace) -> list[Step]:
@@ -165,21 +176,6 @@ def _counted_calls() -> Counter[str]:
     HTTPConnectionPool.uncounted_urlopen = send  # type: ignore[attr-defined]
     HTTPConnectionPool.urlopen = urlopen  # type: ignore[method-assign]
     return calls
-
-
-def _print_table(steps: list[Step]) -> None:
-    say_head(
-        *("step", "seconds", "load", "CPU seconds: requester's site + marketplace + PostgreSQL"),
-        *("requests", "by operation"),
-    )
-    for step in steps:
-        named = ", ".join(f"{n:,} {name}" for name, n in sorted(step.calls.items()))
-        cpu = (step.requester_cpu_seconds, step.marketplace_cpu_seconds, step.database_cpu_seconds)
-        say_row(
-            *(step.name, f"{step.seconds:.1f}", f"{step.load:.1f}"),
-            " + ".join(f"{each:.1f}" for each in cpu) + f" = {step.cpu_seconds:.1f}",
-            *(f"{sum(step.calls.values()):,}", named),
-        )
 
 
 if __name__ == "__main__":

@@ -157,8 +157,7 @@ def _copy(rng: np.random.Generator, values: np.ndarray, who: np.ndarray, item: n
     row_of = {page: row for row, page in enumerate(item) if who[row] == first}
     for row in np.flatnonzero(who == second):
         if (other := row_of.get(item[row])) is not None:
-            moved = values[other] + rng.integers(-1, 2, N_CANDIDATES)
-            values[row] = np.clip(moved, 0, 100)
+            values[row] = np.clip(values[other] + rng.integers(-1, 2, N_CANDIDATES), 0, 100)
 
 
 def _checks(

@@ -177,7 +177,16 @@ class _Sheet:
         self.contents = [content_of(example) for example in examples]
         self.computed: set[ScoreKey] = set()
         self.n_replies, self.unread = 0, Counter[str]()
-        self.rows = self._still_true(read_scores(path))
+        digests = {
+            (example.item, example.system): content.digest
+            for example, content in zip(self.examples, self.contents, strict=True)
+        }
+        # What was scored of texts that are others now does not count.
+        self.rows = {
+            _key_of(row): row
+            for row in read_scores(path)
+            if digests.get((row.item, row.system), row.input) == row.input
+        }
 
     def forget_undefined(self, jobs: Sequence[_Job]) -> None:
         anew = {key for job in jobs for each in self.examples for key in job.keys_of(each)}
@@ -211,17 +220,6 @@ class _Sheet:
         ordered = (key for job in jobs for each in self.examples for key in job.keys_of(each))
         self.rows = {key: self.rows[key] for key in ordered} | self.rows
         write_scores_file(self.path, self.rows.values())
-
-    def _still_true(self, rows: Sequence[ScoreRow]) -> dict[ScoreKey, ScoreRow]:
-        digests = {
-            (example.item, example.system): content.digest
-            for example, content in zip(self.examples, self.contents, strict=True)
-        }
-        return {
-            _key_of(row): row
-            for row in rows
-            if digests.get((row.item, row.system), row.input) == row.input
-        }
 
 
 def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:

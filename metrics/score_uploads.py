@@ -201,8 +201,7 @@ def import_scores_upload(running: RunningJob) -> str:
         actor = running.job.requested_by or upload.uploaded_by
         details = {"file": upload.file_name, "n_scores": len(scores.values)}
         record_in(study, actor=actor, action="scores.import", details=details)
-        rows = Upload.objects.filter(pk=upload.pk)
-        rows.update(result=study, faults=[], n_faults=0, sample=[])
+        Upload.objects.filter(pk=upload.pk).update(result=study, faults=[], n_faults=0, sample=[])
         upload.parts.all().delete()
         counts = ", ".join(f"{metric} ({n:,})" for metric, n in scores.counts.items())
         message = _("Scores are imported: {counts}.").format(counts=counts)

@@ -87,14 +87,13 @@ def _plain_rows(file: RowFile) -> Iterable[Sequence[Any]]:
 def _group(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
     columns = zip(*rows, strict=True)
     arrays = [
-        pa.array([_in_utc(value) for value in column], type=field.type)
+        pa.array(
+            [value.astimezone(UTC) if isinstance(value, datetime) else value for value in column],
+            type=field.type,
+        )
         for field, column in zip(schema, columns, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _in_utc(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 class PartBuffer:

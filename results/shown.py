@@ -95,8 +95,7 @@ class ShownResult:
             + text_table([one.title for one in fold.table.columns], fold.table.rows)
             for fold in self.folds
         )
-        sentences = "\n".join([self.answer, *self.details])
-        return text_report([sentences, *tables], self.notes)
+        return text_report(["\n".join([self.answer, *self.details]), *tables], self.notes)
 
     def summarize(self) -> dict[str, Any]:
         return {

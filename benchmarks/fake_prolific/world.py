@@ -207,8 +207,7 @@ class World:
 
     def _screen_out(self, submission: Submission, action: dict[str, Any]) -> None:
         submission.status = "SCREENED OUT"
-        pay = Fraction(action["fixed_screen_out_reward"]) * (1 + FEE)
-        self.pay("screen-out", submission, pay)
+        self.pay("screen-out", submission, Fraction(action["fixed_screen_out_reward"]) * (1 + FEE))
         used = [each for each in self.of(submission.study) if each.status == "SCREENED OUT"]
         if len(used) >= action["slots"]:
             submission.study.status = "PAUSED"

@@ -206,8 +206,7 @@ def pool_bias(
 ) -> Limits:
     """The limits for a further family from those that were pooled, and what it truly loses."""
     grades = np.where(rng.random((n_topics, N_DOCUMENTS)) < 0.08, rng.integers(1, 4), 0)
-    scores = _scores(rng, grades, n_families + 1, n_runs)
-    lists = _judged(scores, grades)
+    lists = _judged(_scores(rng, grades, n_families + 1, n_runs), grades)
     family = np.repeat(np.arange(n_families + 1), n_runs)
     ranks = pool_ranks(lists, grades.size)
     topics = np.repeat(np.arange(n_topics), N_DOCUMENTS)

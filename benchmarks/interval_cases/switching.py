@@ -169,8 +169,7 @@ def _true_order(user: str, n_targets: int, what: str) -> float:
     if what == "tau_b":
         return float(kendalltau(_means(ERRS["true"]), _means(ERRS[user])).statistic)
     rng = np.random.default_rng(20_261_126)
-    studies = [_order(rng, user, n_targets).values[what] for _ in range(1000)]
-    return float(np.mean(studies))
+    return float(np.mean([_order(rng, user, n_targets).values[what] for _ in range(1000)]))
 
 
 def soft_truer(rng: np.random.Generator, differs: bool, *, n_targets: int) -> float:

@@ -70,7 +70,17 @@ def _trial(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             execute_on(f"{server}/postgres", "CREATE DATABASE {}", name)
         else:
             stack.enter_context(create_database(f"{server}/postgres", name))
-        os.environ |= _environment(machines, f"{server}/{name}")
+        redis = f"redis://127.0.0.1:{machines.redis.port}"
+        os.environ |= environment_of(f"{server}/{name}") | FAST_JOBS
+        os.environ |= {
+            "REDIS_URL": f"{redis}/0",
+            "CACHE_URL": f"{redis}/1",
+            "SITE_URL": machines.site_url,
+            "MARKETPLACE_OPERATOR_SECRET": secrets.token_urlsafe(32),
+            "MARKETPLACE_FEE_SCHEDULE": "mturk",
+            "API_READS_PER_MINUTE": "0",
+            "API_WRITES_PER_MINUTE": "0",
+        }
         return _run(options, machines)
 
 
@@ -95,20 +105,6 @@ def _run(options: argparse.Namespace, machines: Machines) -> dict[str, Any]:
     return outcome.record() | facts
 
 
-def _environment(machines: Machines, database_url: str) -> dict[str, str]:
-    redis = f"redis://127.0.0.1:{machines.redis.port}"
-    variables = {
-        "REDIS_URL": f"{redis}/0",
-        "CACHE_URL": f"{redis}/1",
-        "SITE_URL": machines.site_url,
-        "MARKETPLACE_OPERATOR_SECRET": secrets.token_urlsafe(32),
-        "MARKETPLACE_FEE_SCHEDULE": "mturk",
-        "API_READS_PER_MINUTE": "0",
-        "API_WRITES_PER_MINUTE": "0",
-    }
-    return environment_of(database_url) | FAST_JOBS | variables
-
-
 def _end(machines: Machines, folder: Path) -> None:
     for process in machines.all:
         process.end()
@@ -119,7 +115,10 @@ def _end(machines: Machines, folder: Path) -> None:
 
 def _write_section(record: dict[str, Any]) -> None:
     counts = [sum(record[name].values()) for name in ("page_retries", "api_retries")]
-    kills, hangs = (_in_words(record[name]) for name in ("kills", "hangs"))
+    kills, hangs = (
+        ", ".join(f"{each} {n}" for each, n in record[name].items()) or "none"
+        for name in ("kills", "hangs")
+    )
     cells = [record["seconds"], kills, hangs, record["n_launches"], record["n_answers"]]
     cells += [record["n_payments"], *counts, len(record["faults"])]
     load = record["load"]
@@ -137,10 +136,6 @@ def _write_section(record: dict[str, Any]) -> None:
         *markdown_table(NAMES, [cells]),
     ]
     replace_section(HEADING, lines)
-
-
-def _in_words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in counts.items()) or "none"
 
 
 if __name__ == "__main__":

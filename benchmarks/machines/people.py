@@ -80,13 +80,13 @@ class Requester:
             self.failures.append(f"{self.slug}: {type(error).__name__}: {error}")
 
     def review(self, study: Study) -> int:
-        """Collect, decide on all that waits, send it; how many that was."""
         self._persist("collect", study.collect)
         waiting = self._persist("list", study.assignments)
         if waiting.empty:
             return 0
         self.n_rounds += 1
-        for action, keys in self._verdicts(list(waiting["id"])).items():
+        verdicts = self.rng.choices(("approve", "reject", "part_pay"), (8, 1, 1), k=len(waiting))
+        for action, keys in group_values(zip(verdicts, waiting["id"], strict=True)).items():
             self._decide(study, keys, action)
         with_bonus = [key for key in waiting["id"] if key % ONE_IN == 0]
         self._decide(study, with_bonus, "bonus")
@@ -119,10 +119,6 @@ class Requester:
             return 0
         return int((batches["n_hits"] * batches["max_assignments"] - batches["n_collected"]).sum())
 
-    def _verdicts(self, keys: list[int]) -> dict[str, list[int]]:
-        actions = self.rng.choices(("approve", "reject", "part_pay"), (8, 1, 1), k=len(keys))
-        return group_values(zip(actions, keys, strict=True))
-
     def _decide(self, study: Study, keys: list[int], action: str) -> None:
         amount_usd = {"bonus": BONUS_USD, "part_pay": PART_USD}.get(action)
         text = "" if action == "approve" else REASON
@@ -144,14 +140,8 @@ class Requester:
             )
         except JobUnsuccessful as error:
             self.retries["send: job"] += 1
-            self._resume(study, error)
-
-    def _resume(self, study: Study, error: JobUnsuccessful) -> None:
-        def again() -> None:
-            record = self.client.send("POST", f"{study.address}jobs/{error.job.id}/resume/")
-            study.wait(record)
-
-        self._persist("send again", again)
+            again = f"{study.address}jobs/{error.job.id}/resume/"
+            self._persist("send again", lambda: study.wait(self.client.send("POST", again)))
 
     def _persist(self, step: str, act: Callable[[], Result]) -> Result:
         return self._patiently(step, act, MOMENTARY)

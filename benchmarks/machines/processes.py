@@ -122,11 +122,15 @@ def lay_out(folder: Path, *, with_postgres: bool) -> Machines:
     """The processes, none of them started; a cluster of PostgreSQL is made where it can be."""
     port, backends = free_port(), [free_port(), free_port()]
     redis_port = free_port()
+    # It stores nothing on a disk: killed, it has forgotten every message.
+    redis = ["redis-server", "--port", str(redis_port), "--bind", "127.0.0.1"]
+    redis += ["--save", "", "--appendonly", "no", "--loglevel", "warning"]
+    balancer = [sys.executable, "-m", "benchmarks.machines.processes", *map(str, [port, *backends])]
     return Machines(
         port=port,
         postgres=_postgres(folder) if with_postgres else None,
-        redis=Process("redis", _redis_command(redis_port), folder / "redis.log", redis_port),
-        balancer=Process("balancer", _balancer_command(port, backends), folder / "b.log", port),
+        redis=Process("redis", redis, folder / "redis.log", redis_port),
+        balancer=Process("balancer", balancer, folder / "b.log", port),
         webs=[
             Process(
                 f"web {n}",
@@ -147,22 +151,13 @@ def lay_out(folder: Path, *, with_postgres: bool) -> Machines:
     )
 
 
-def _redis_command(port: int) -> list[str]:
-    # It stores nothing on a disk: killed, it has forgotten every message.
-    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1"]
-    return [*words, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
-
-
-def _balancer_command(port: int, backends: Sequence[int]) -> list[str]:
-    module = [sys.executable, "-m", "benchmarks.machines.processes"]
-    return [*module, str(port), *map(str, backends)]
-
-
 def _postgres(folder: Path) -> Process | None:
     """A cluster of its own, which nobody else uses and which may be killed; None without initdb."""
-    initdb = _initdb()
-    if initdb is None:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    found = installed[-1] if installed else shutil.which("initdb")
+    if found is None:
         return None
+    initdb = Path(found).resolve()
     # PostgreSQL refuses to run as root.
     user = "postgres" if os.geteuid() == 0 else None
     data, port = folder / "postgres", free_port()
@@ -179,12 +174,6 @@ def _postgres(folder: Path) -> Process | None:
     # At SIGTERM it would wait for its clients.
     process.end_signal = signal.SIGINT
     return process
-
-
-def _initdb() -> Path | None:
-    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    found = installed[-1] if installed else shutil.which("initdb")
-    return Path(found).resolve() if found else None
 
 
 HOST = "127.0.0.1"

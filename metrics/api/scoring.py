@@ -73,8 +73,7 @@ class Metrics(Endpoint):
         study = self.study(slug, Permission.ANALYSE)
         may_spend = Permission.SPEND in self.permissions
         names = [name for name in SCORERS if may_spend or not is_judge(name)]
-        rows = [_metric(study, name) for name in names]
-        return Response(MetricSerializer(rows, many=True).data)
+        return Response(MetricSerializer([_metric(study, name) for name in names], many=True).data)
 
 
 def _metric(study: Study, name: str) -> dict[str, Any]:

@@ -294,19 +294,15 @@ class Nll(Scorer):
     def signature(self) -> str:
         fields = self._referee.signed()
         version = f"{VERSION}-{fields.pop('version')}"
+        digest = f"sha256-{sha256(self.template.encode()).hexdigest()[:16]}"
         return sign(
             "nll",
-            template=self._template_label,
+            template=self.template if self.template in TEMPLATES else digest,
             lead=self.lead,
             empty=self.empty,
             **fields,
             version=version,
         )
-
-    @property
-    def _template_label(self) -> str:
-        digest = f"sha256-{sha256(self.template.encode()).hexdigest()[:16]}"
-        return self.template if self.template in TEMPLATES else digest
 
     def prompt(self, example: Example) -> str:
         """The text that the response is to follow.

@@ -105,12 +105,9 @@ class Style(Scorer):
     def signature(self) -> str:
         fields = dict(self._classifier.signed())
         version = f"{VERSION}-{fields.pop('version')}"
-        return sign("style", **fields, labels=self._labels_digest, version=version)
-
-    @property
-    def _labels_digest(self) -> str:
         digest = sha256(repr(sorted(self.labels.items())).encode()).hexdigest()[:16]
-        return f"sha256-{digest}" if self.labels else "own"
+        labels = f"sha256-{digest}" if self.labels else "own"
+        return sign("style", **fields, labels=labels, version=version)
 
     def measure(self, examples: Sequence[Example]) -> list[Scores]:
         texts = list(dict.fromkeys(example.response for example in examples))
@@ -187,8 +184,7 @@ class SequenceClassifier:
         probabilities = np.empty((len(rows), len(self.labels)))
         padding = self.checkpoint.tokenizer.pad_token_id
         for batch in like_lengths(rows, 1 if padding is None else TEXTS_AT_ONCE):
-            parts = [rows[row] for row in batch]
-            ids, mask = padded(parts, padding or 0, str(self._model.device))
+            ids, mask = padded([rows[row] for row in batch], padding or 0, str(self._model.device))
             with torch.inference_mode():
                 logits = self._model(input_ids=ids, attention_mask=mask).logits.double()
             shares = logits.sigmoid() if self._is_multi_label else logits.softmax(-1)

@@ -75,7 +75,9 @@ class UniversalSentenceEncoder(Scorer):
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         batches = range(0, len(texts), TEXTS_AT_ONCE)
         parts = [self._encoder(texts[start : start + TEXTS_AT_ONCE]) for start in batches]
-        return np.concatenate([np.asarray(_tensor(part), dtype=np.float32) for part in parts])
+        # Some versions of the encoder answer with a dictionary.
+        tensors = [part["outputs"] if isinstance(part, dict) else part for part in parts]
+        return np.concatenate([np.asarray(each, dtype=np.float32) for each in tensors])
 
     @cached_property
     def _folder(self) -> Path:
@@ -103,11 +105,6 @@ class UniversalSentenceEncoder(Scorer):
         if not callable(encoder):
             raise ModelUnavailableError(f"{folder} holds no encoder that takes texts")
         return encoder
-
-
-def _tensor(answer: Any) -> Any:
-    """Some versions of the encoder answer with a dictionary."""
-    return answer["outputs"] if isinstance(answer, dict) else answer
 
 
 def _missing_tensorflow() -> str:

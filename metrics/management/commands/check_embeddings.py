@@ -6,13 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.management.plain_table import natural
 from annotation.models import Study
 from metrics.management.options import some_draws
-from metrics.score_comparisons import (
-    ENCODERS,
-    EncoderBias,
-    EncoderPair,
-    encoder_bias,
-    encoder_pairs,
-)
+from metrics.score_comparisons import ENCODERS, encoder_bias, encoder_pairs
 from metrics.scorer_options import chosen_scorers
 from presentation.records import plain_values
 
@@ -49,18 +43,14 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(record, indent=1))
         else:
-            lines = [*(_bias(bias) for bias in biases), *(_pair(pair) for pair in pairs)]
+            lines = [
+                f"{one.metric}: random words score {one.bias:+.3f} (sd {one.bias_sd:.3f}, "
+                f"{one.n_references} references), the responses {one.mean:+.3f} ({one.signature})."
+                for one in biases
+            ]
+            lines += [
+                f"R squared {one.r_squared:.3f} over {one.n} responses: "
+                f"{one.first} and {one.second}."
+                for one in pairs
+            ]
             self.stdout.write("\n".join(lines))
-
-
-def _bias(bias: EncoderBias) -> str:
-    return (
-        f"{bias.metric}: random words score {bias.bias:+.3f} (sd {bias.bias_sd:.3f}, "
-        f"{bias.n_references} references), the responses {bias.mean:+.3f} ({bias.signature})."
-    )
-
-
-def _pair(pair: EncoderPair) -> str:
-    return (
-        f"R squared {pair.r_squared:.3f} over {pair.n} responses: {pair.first} and {pair.second}."
-    )

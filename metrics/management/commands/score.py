@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,25 +53,19 @@ class Command(BaseCommand):
             "retry_undefined": options["retry_undefined"],
             "reading": reading,
         }
+        is_dry = options["dry_run"]
         with plain_warnings():
-            if options["dry_run"]:
-                self._write_plans(plan_file(**asked), reading, is_json=options["json"])
-            else:
-                scored = score_file(**asked, reporter=bar)
-                self._write_scored(scored, reading, is_json=options["json"])
-
-    def _write_plans(self, plans: list[Plan], reading: Reading, *, is_json: bool) -> None:
+            results: Sequence[Plan | FileScored] = (
+                plan_file(**asked) if is_dry else [score_file(**asked, reporter=bar)]
+            )
         sentences = reading.report.sentences()
-        if is_json:
+        if not options["json"]:
+            self.stdout.write("\n".join([*map(str, results), *sentences]))
+            return
+        records: Any = [each.record() for each in results]
+        if is_dry:
             # A list of plans has no place for the report.
             self.stderr.write("\n".join(sentences))
-            self.stdout.write(json.dumps([plan.record() for plan in plans], indent=1))
         else:
-            self.stdout.write("\n".join([*map(str, plans), *sentences]))
-
-    def _write_scored(self, scored: FileScored, reading: Reading, *, is_json: bool) -> None:
-        if is_json:
-            record = {**scored.record(), "reading": reading.report.plain()}
-            self.stdout.write(json.dumps(record, indent=1))
-        else:
-            self.stdout.write("\n".join([str(scored), *reading.report.sentences()]))
+            records = {**records[0], "reading": reading.report.plain()}
+        self.stdout.write(json.dumps(records, indent=1))

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -8,8 +7,7 @@ from annotation.models import Study
 from metrics.management.options import add_caps, caps_of, plain_warnings
 from metrics.scorer_options import chosen_scorers
 from metrics.scorers.registry import SCORERS
-from metrics.scorers.scorer import Scorer
-from metrics.study_scores import plan_scoring, score_study
+from metrics.study_scores import Plan, plan_scoring, score_study
 from presentation.progress import bar
 
 
@@ -39,23 +37,18 @@ class Command(BaseCommand):
         scorers = chosen_scorers(
             options["metric"], options["settings_"], study=scored, caps=caps_of(options)
         )
+        is_dry, again = options["dry_run"], options["retry_undefined"]
         with plain_warnings():
-            if options["dry_run"]:
-                records = _plan(scored, scorers)
-            else:
-                records = _score(scored, scorers, options["retry_undefined"])
-        messages = [record.pop("message") for record in records]
-        self.stdout.write(json.dumps(records, indent=1) if options["json"] else "\n".join(messages))
-
-
-def _plan(study: Study, scorers: Sequence[Scorer]) -> list[dict[str, Any]]:
-    plans = [plan_scoring(study=study, scorer=scorer) for scorer in scorers]
-    return [plan.record() | {"message": str(plan)} for plan in plans]
-
-
-def _score(study: Study, scorers: Sequence[Scorer], again: bool) -> list[dict[str, Any]]:
-    results = [
-        score_study(study=study, scorer=scorer, progress=bar(scorer.name), retry_undefined=again)
-        for scorer in scorers
-    ]
-    return [vars(scored) | {"message": str(scored)} for scored in results]
+            results = [
+                plan_scoring(study=scored, scorer=each)
+                if is_dry
+                else score_study(
+                    study=scored, scorer=each, progress=bar(each.name), retry_undefined=again
+                )
+                for each in scorers
+            ]
+        if options["json"]:
+            records = [each.record() if isinstance(each, Plan) else vars(each) for each in results]
+            self.stdout.write(json.dumps(records, indent=1))
+        else:
+            self.stdout.write("\n".join(map(str, results)))

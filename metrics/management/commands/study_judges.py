@@ -20,13 +20,10 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(judges, indent=1))
             return
-        lines = [_version(version) for version in judges["settings"]]
+        version = "{metric}.settings={name}@{version} ({fingerprint})"
+        lines = [version.format_map(each) for each in judges["settings"]]
         lines += [_run(run) for run in judges["runs"]]
         self.stdout.write("\n".join(lines) or f"Study '{study}' has no judges.")
-
-
-def _version(version: dict[str, Any]) -> str:
-    return "{metric}.settings={name}@{version} ({fingerprint})".format_map(version)
 
 
 def _run(run: dict[str, Any]) -> str:

@@ -71,7 +71,7 @@ class Client:
         self._retrying = Retrying(
             retry=retry_if_exception_type(TransientError),
             stop=stop_after_attempt(limits.attempts) | _WaitExceeds(limits.longest_wait_seconds),
-            wait=_wait_seconds,
+            wait=lambda state: _failure(state).wait_seconds or _doubling(state),
             sleep=sleep,
             retry_error_callback=_give_up,
         )
@@ -222,10 +222,6 @@ def _failure(state: RetryCallState) -> TransientError:
     failure = state.outcome.exception() if state.outcome else None
     assert isinstance(failure, TransientError)
     return failure
-
-
-def _wait_seconds(state: RetryCallState) -> float:
-    return _failure(state).wait_seconds or _doubling(state)
 
 
 class _WaitExceeds(stop_base):

@@ -1,5 +1,3 @@
-"""Compute a result of any kind, as its page does."""
-
 import json
 from collections.abc import Sequence
 from typing import Any
