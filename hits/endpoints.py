@@ -6,8 +6,6 @@ boto3 takes that for an answer that says nothing; asked again, the marketplace s
 Asking again is harmless: a HIT has its request token, and everything else but a decision
 repeats itself, whose answer says nothing anyway."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Launching: what it costs and pays and what is wrong with it, then the batch, once."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any
