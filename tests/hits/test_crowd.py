@@ -4,13 +4,7 @@ import pytest
 
 from accounts.models import User
 from annotation.frames import judgment_frame
-from annotation.models import (
-    Candidate,
-    Item,
-    PlacedCheck,
-    Submission,
-    new_blind_key,
-)
+from annotation.models import Candidate, Item, PlacedCheck, Submission, new_blind_key
 from annotation.models.uploads import OF_POOLS
 from annotation.protocols.documents import read_document
 from annotation.protocols.templates import read_protocol, template_names

@@ -9,12 +9,7 @@ from django.utils import timezone
 from annotation.models import Candidate, Item, Study
 from hits.calls import SILENT_FOR, Publisher, match_published
 from hits.connections import site_connection
-from hits.exceptions import (
-    BatchUnfit,
-    MarketplaceRefused,
-    MarketplaceUnreachable,
-    QuestionTooLarge,
-)
+from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable, QuestionTooLarge
 from hits.models import Batch, Connection, Hit
 from hits.plans import draft_batch
 from hits.publications import publish_batch

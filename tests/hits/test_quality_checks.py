@@ -28,10 +28,7 @@ from annotation.protocols.records import (
 )
 from annotation.protocols.validation import document_faults, source_faults
 from annotation.protocols.versions import save_draft
-from annotation.study_files import (
-    file_names,
-    study_download,
-)
+from annotation.study_files import file_names, study_download
 from hits import connections
 from hits.collect import collect_batch
 from hits.connections import fetch_shared_devices

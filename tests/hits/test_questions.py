@@ -12,12 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Candidate, Item, Question
 from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
-from hits.questions import (
-    MAX_QUESTION_BYTES,
-    html_question,
-    question_of,
-    task_page,
-)
+from hits.questions import MAX_QUESTION_BYTES, html_question, question_of, task_page
 from tests.codes import refused, refused_naming
 from tests.hits.samples import CONTEXT, alternatives_item, picture_of, rating_item
 

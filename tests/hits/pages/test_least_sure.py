@@ -25,12 +25,7 @@ from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
-from tests.hits.pages.test_launch import (
-    check_page,
-    fault_fields,
-    form_of,
-    press,
-)
+from tests.hits.pages.test_launch import check_page, fault_fields, form_of, press
 from tests.hits.pages.test_launch_in_a_browser import (
     DESK,
     TELEPHONE,

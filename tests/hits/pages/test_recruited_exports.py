@@ -17,10 +17,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.frames import judgment_frame
 from annotation.models import Submission
-from annotation.study_files import (
-    file_names,
-    study_download,
-)
+from annotation.study_files import file_names, study_download
 from hits.collect import collect_batch
 from hits.models import Hit
 from marketplace.models import (
