@@ -95,15 +95,17 @@ def connect_recruiter_in_background(running: RunningJob) -> str:
         return _("“{name}” is not called any more.").format(name=recruiter)
     if recruiter.problem:
         raise RecruitingRefused(recruiter.problem)
-    facts = {"name": recruiter, "account": recruiter.account, "currency": recruiter.currency}
-    return _("“{name}” is connected: {account}, {currency}.").format(**facts)
+    return _("“{name}” is connected: {account}, {currency}.").format(
+        name=recruiter, account=recruiter.account, currency=recruiter.currency
+    )
 
 
 def store_recruiters(connection: Connection, records: Iterable[dict[str, Any]]) -> None:
     for one in records:
-        values = one | {"fetched_at": timezone.now()}
         Recruiter.objects.update_or_create(
-            connection=connection, public_id=one["public_id"], defaults=values
+            connection=connection,
+            public_id=one["public_id"],
+            defaults=one | {"fetched_at": timezone.now()},
         )
 
 
@@ -146,14 +148,17 @@ def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: Us
 def request_connection(
     *, team: Team, name: str, endpoint_url: str, key: AccessKey, fees: str, actor: User
 ) -> Job:
-    arguments = {
-        "name": name,
-        "endpoint_url": endpoint_url,
-        "access_key_id": key.access_key_id,
-        "encrypted_secret": encrypt(key.secret_access_key),
-        "fees": fees,
-    }
-    return _request(team, actor, arguments)
+    return _request(
+        team,
+        actor,
+        {
+            "name": name,
+            "endpoint_url": endpoint_url,
+            "access_key_id": key.access_key_id,
+            "encrypted_secret": encrypt(key.secret_access_key),
+            "fees": fees,
+        },
+    )
 
 
 def connect_in_background(running: RunningJob) -> str:
@@ -182,9 +187,9 @@ def reencrypt_connections() -> int:
         of=("self",)
     ):
         stored = reencrypt(connection.encrypted_secret)
-        is_new = stored != connection.encrypted_secret
-        connections = Connection.objects.filter(pk=connection.pk)
-        n_changed += connections.update(encrypted_secret=stored) if is_new else 0
+        if stored != connection.encrypted_secret:
+            rows = Connection.objects.filter(pk=connection.pk)
+            n_changed += rows.update(encrypted_secret=stored)
     jobs = Job.objects.of_kind(CONNECT, CONNECT_RECRUITER).select_for_update(of=("self",))
     for job in jobs.filter(arguments__has_key="encrypted_secret"):
         if secret := job.arguments["encrypted_secret"]:
@@ -199,8 +204,9 @@ def _forget_secrets(jobs: JobQuerySet) -> int:
     for job in jobs.exclude(arguments__encrypted_secret="").filter(
         arguments__has_key="encrypted_secret"
     ):
-        arguments = job.arguments | {"encrypted_secret": ""}
-        n_forgotten += Job.objects.filter(pk=job.pk).update(arguments=arguments)
+        n_forgotten += Job.objects.filter(pk=job.pk).update(
+            arguments=job.arguments | {"encrypted_secret": ""}
+        )
     return n_forgotten
 
 
@@ -222,8 +228,12 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
             raise ConnectionUnfit(
                 _("This site's marketplace is connected already."), code="connected_already"
             )
-        funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
-        connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
+        connect_this_site(
+            team=team,
+            name=name,
+            actor=actor,
+            test_funds_usd=TEST_FUNDS_USD if arguments.get("test_funds") else None,
+        )
         return
     connect_marketplace(
         team=team,

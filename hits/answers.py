@@ -1,5 +1,3 @@
-"""A worker's answer as it came back, read into values that can be trusted."""
-
 import hashlib
 import hmac
 import json
@@ -65,8 +63,6 @@ def checked_values(
     checks: Sequence[PlacedCheck], judged: Iterable[JudgmentValue], document: ProtocolDocument
 ) -> tuple[CheckedValue, ...]:
     # A question that was left out or did not appear does not count as a failed check.
-    if not checks:
-        return ()
     answers = {
         (each.candidate.blind_key, each.question.name): each for each in judged if each.candidate
     }
@@ -92,8 +88,12 @@ def _is_failed(
     if placed.kind == "repeat":
         return repeat_failed(compared, value, placed.tolerance)
     question = document.question(placed.question)
-    lowest = range_of(question)[0] if question else 0.0
-    return degraded_failed(value, compared, lowest=lowest, tolerance=placed.tolerance)
+    return degraded_failed(
+        value,
+        compared,
+        lowest=range_of(question)[0] if question else 0.0,
+        tolerance=placed.tolerance,
+    )
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,6 @@ def read_answer(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
 ) -> Answer:
-    """AnswerUnreadable says what is wrong. `document` defaults to the study's newest protocol."""
     fields = read_answers_xml(xml)
     if "answer" not in fields:
         raise AnswerUnreadable(
@@ -309,8 +308,9 @@ def _reasons(
                 code="short_reason",
             )
         if text:
-            pasted = read_boolean(row, "pasted")
-            reasons.append(WrittenText(candidate, question, text, pasted=pasted))
+            reasons.append(
+                WrittenText(candidate, question, text, pasted=read_boolean(row, "pasted"))
+            )
     if texts:
         raise AnswerUnreadable(
             _("a reason for {candidate} was not asked for").format(

@@ -56,7 +56,9 @@ def calls_at_once(
         while waiting:
             yield _first(waiting)
     except Exception:
-        yield from _answered(waiting)
+        for argument, future in [each for each in waiting if not each[1].cancel()]:
+            if future.exception() is None:
+                yield argument, future.result()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -65,14 +67,6 @@ def calls_at_once(
 def _first(waiting: deque[tuple[Argument, Future[Result]]]) -> tuple[Argument, Result]:
     argument, future = waiting.popleft()
     return argument, future.result()
-
-
-def _answered(
-    waiting: deque[tuple[Argument, Future[Result]]],
-) -> Iterator[tuple[Argument, Result]]:
-    for argument, future in [each for each in waiting if not each[1].cancel()]:
-        if future.exception() is None:
-            yield argument, future.result()
 
 
 PAGE_SIZE = 100
@@ -224,8 +218,9 @@ class Publisher:
 
     def claim(self) -> bool:
         now = timezone.now()
-        is_free = Q(publisher="") | Q(publisher_seen_at__lt=now - SILENT_FOR)
-        return self._note(is_free, self.name, now)
+        return self._note(
+            Q(publisher="") | Q(publisher_seen_at__lt=now - SILENT_FOR), self.name, now
+        )
 
     def renew(self) -> None:
         now = timezone.now()
@@ -236,8 +231,12 @@ class Publisher:
         self._note(Q(publisher=self.name), "", None)
 
     def _note(self, condition: Q, name: str, seen_at: datetime | None) -> bool:
-        row = Batch.objects.filter(condition, pk=self.batch.pk)
-        is_noted = row.update(publisher=name, publisher_seen_at=seen_at) > 0
+        is_noted = (
+            Batch.objects.filter(condition, pk=self.batch.pk).update(
+                publisher=name, publisher_seen_at=seen_at
+            )
+            > 0
+        )
         self.renewed_at = seen_at or self.renewed_at
         return is_noted
 

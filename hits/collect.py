@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter
@@ -76,20 +74,23 @@ def collect_batch(
     are left. `since` is when the collection was requested: HITs looked at before may have newer
     answers. With `only_awaited` it leaves out complete HITs that wait for our decision."""
     open_hits = awaited_hits(batch) if only_awaited else Hit.objects.of(batch).collectable()
-    late = open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN)
-    hits = list(late.select_related("batch__connection"))
+    hits = list(
+        open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN).select_related(
+            "batch__connection"
+        )
+    )
     n_skipped = open_hits.count() - len(hits)
     answers = calls_at_once(partial(fetch_answers, client), hits)
     collection, is_unfinished = _Collection(), False
     try:
-        with collection:
-            for hit, fetched in progress(answers, len(hits)):
-                collection.add(hit, fetched)
+        for hit, fetched in progress(answers, len(hits)):
+            collection.add(hit, fetched)
     except MarketplaceSlow:
         if not collection.n_hits:
             raise
         is_unfinished = True
     finally:
+        collection.write()
         read_assignments(batch=batch)
     if not is_unfinished:
         collect_practice(batch=batch, client=client)
@@ -116,12 +117,6 @@ class _Collection:
         self._unwritten: list[int] = []
         self._written_at = time.monotonic()
 
-    def __enter__(self) -> _Collection:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._write()
-
     def add(self, hit: Hit, answers: HitAnswers) -> None:
         stored: dict[str, str] = {}
         if answers.records:
@@ -136,9 +131,9 @@ class _Collection:
         self._unwritten.append(hit.pk)
         is_late = time.monotonic() - self._written_at > UNWRITTEN_SECONDS
         if is_late or len(self._unwritten) >= CHUNK:
-            self._write()
+            self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
         Hit.objects.filter(pk__in=self._unwritten).update(collected_at=timezone.now())
         self._unwritten.clear()
         self._written_at = time.monotonic()
@@ -179,8 +174,11 @@ STATUSES = {
 
 @transaction.atomic
 def set_status(*, assignment: Assignment, status: Assignment.Status) -> bool:
-    rows = Assignment.objects.filter(pk=assignment.pk)
-    is_news = bool(rows.exclude(status=status).update(status=status, decision_problem=""))
+    is_news = bool(
+        Assignment.objects.filter(pk=assignment.pk)
+        .exclude(status=status)
+        .update(status=status, decision_problem="")
+    )
     _set_submission_status(assignment, STATUSES[status])
     return is_news
 
@@ -203,7 +201,9 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
     # Held, since a collection may be making a submission of one just now.
     held = assignments.select_for_update(of=("self",)).order_by("pk")
     found = list(held.select_related("hit__batch__study__team"))
-    paid = _paid_among(found)
+    payments = Payment.objects.filter(assignment__in=[one.pk for one in found])
+    held_payments = payments.select_for_update().order_by("pk")
+    paid = {one.assignment_id for one in held_payments if one.may_have_gone}
     found = [one for one in found if one.pk not in paid]
     keys = [one.pk for one in found]
     unpaid = Counter(
@@ -227,12 +227,6 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
     return len(keys)
 
 
-def _paid_among(assignments: list[Assignment]) -> set[int]:
-    payments = Payment.objects.filter(assignment__in=[one.pk for one in assignments])
-    held = payments.select_for_update().order_by("pk")
-    return {one.assignment_id for one in held if one.may_have_gone}
-
-
 def read_assignments(*, batch: Batch) -> int:
     keys = list(Assignment.objects.of(batch).unread().values_list("pk", flat=True))
     return sum(_read_assignment(assignment) for assignment in _in_chunks(keys))
@@ -250,8 +244,10 @@ def _in_chunks(keys: list[int]) -> Iterator[Assignment]:
 def _read_assignment(assignment: Assignment) -> bool:
     try:
         hit = assignment.hit
-        answer = read_answer(assignment.answer_xml, hit.item, hit.batch.document, hit.placed_checks)
-        _write_submission(assignment, answer)
+        _write_submission(
+            assignment,
+            read_answer(assignment.answer_xml, hit.item, hit.batch.document, hit.placed_checks),
+        )
     except (AnswerUnreadable, AlreadyJudged) as problem:
         return _note_problem(assignment, str(problem))
     except Assignment.DoesNotExist:
@@ -278,15 +274,17 @@ def _write_submission(assignment: Assignment, answer: Answer) -> None:
     annotator = _annotator(assignment)
     submission = _earlier(assignment, annotator) or _new_submission(assignment, annotator, answer)
     _at, note = _consent(assignment, answer)
-    rows = Assignment.objects.filter(pk=assignment.pk)
-    rows.update(submission=submission, problem="", reading_note=note)
+    Assignment.objects.filter(pk=assignment.pk).update(
+        submission=submission, problem="", reading_note=note
+    )
     set_status(assignment=assignment, status=Assignment.Status(status))
 
 
 def _annotator(assignment: Assignment) -> Annotator:
     study, worker = assignment.hit.item.study, assignment.worker
-    name = pseudonym(study, f"{worker.marketplace}:{worker.worker_id}")
-    return Annotator.objects.get_or_create(study=study, pseudonym=name)[0]
+    return Annotator.objects.get_or_create(
+        study=study, pseudonym=pseudonym(study, f"{worker.marketplace}:{worker.worker_id}")
+    )[0]
 
 
 def _earlier(assignment: Assignment, annotator: Annotator) -> Submission | None:

@@ -92,8 +92,12 @@ def post_json(
             _("No marketplace answers at {address}: {error}").format(address=address, error=error),
             code="no_answer",
         ) from error
-    is_json = "json" in response.headers.get("Content-Type", "")
-    return JsonAnswer(address, response.status_code, is_json, _json_object(answer_body))
+    return JsonAnswer(
+        address,
+        response.status_code,
+        "json" in response.headers.get("Content-Type", ""),
+        _json_object(answer_body),
+    )
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:
@@ -131,16 +135,17 @@ def _post_signed(site_url: str, path: str, content: dict[str, str]) -> dict[str,
             code="not_assay",
         )
     if answer.status != HTTPStatus.CREATED:
-        code = {401: "InvalidSignature", 409: "NameTaken"}.get(
-            answer.status, f"HTTP {answer.status}"
+        raise MarketplaceRefused(
+            {401: "InvalidSignature", 409: "NameTaken"}.get(answer.status, f"HTTP {answer.status}"),
+            answer.error,
         )
-        raise MarketplaceRefused(code, answer.error)
     return answer.content
 
 
 def _signature(address: str, body: bytes) -> dict[str, str]:
-    secret = settings.MARKETPLACE_OPERATOR_SECRET
-    return operator_headers(secret=secret, path=urlsplit(address).path, body=body)
+    return operator_headers(
+        secret=settings.MARKETPLACE_OPERATOR_SECRET, path=urlsplit(address).path, body=body
+    )
 
 
 def operator_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
@@ -169,7 +174,6 @@ def site_connection(profile: str = THIS_SITE) -> Connection:
 
 
 def connection_of_name(name: str) -> Connection:
-    """Find an open connection by TEAM/NAME; ConnectionUnfit lists those there are."""
     team, _slash, own = name.partition("/")
     usable = Connection.objects.usable().exclude(team=None).select_related("team")
     connection = usable.filter(team__slug=team, name=own).first()
@@ -274,11 +278,11 @@ def close_connection(*, connection: Connection, actor: User) -> None:
 
 
 def note_outcome(*, connection: Connection, problem: str = "") -> None:
-    failed_at = timezone.now() if problem else None
     rows = Connection.objects.filter(pk=connection.pk)
-    if not problem:
-        rows = rows.exclude(failed_at=None)
-    rows.update(failed_at=failed_at, problem=problem)
+    if problem:
+        rows.update(failed_at=timezone.now(), problem=problem)
+    else:
+        rows.exclude(failed_at=None).update(failed_at=None, problem="")
 
 
 def _store_connection(connection: Connection, actor: User) -> Connection:
@@ -298,9 +302,12 @@ def _store_connection(connection: Connection, actor: User) -> Connection:
 
 
 def _record(action: str, connection: Connection, actor: User) -> None:
-    details = {"marketplace": connection.marketplace, "access_key_id": connection.access_key_id}
     record(
-        team=connection.team, actor=actor, action=action, subject=connection.name, details=details
+        team=connection.team,
+        actor=actor,
+        action=action,
+        subject=connection.name,
+        details={"marketplace": connection.marketplace, "access_key_id": connection.access_key_id},
     )
 
 
@@ -328,8 +335,9 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
     parts = urlsplit(endpoint_of(connection))
     site_url = f"{parts.scheme}://{parts.netloc}"
     require_outside(connection.endpoint_url)
-    signature = partial(signed_headers, access_key_of(connection))
-    answer = post_json(site_url, path, content, signature=signature)
+    answer = post_json(
+        site_url, path, content, signature=partial(signed_headers, access_key_of(connection))
+    )
     if answer.status == HTTPStatus.NOT_FOUND:
         return None
     if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -359,8 +367,9 @@ def signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
         data=body,
         headers={"Content-Type": "application/json", "X-Amz-Target": "Assay"},
     )
-    credentials = Credentials(key.access_key_id, key.secret_access_key)
-    SigV4Auth(credentials, SERVICE, REGION).add_auth(request)
+    SigV4Auth(Credentials(key.access_key_id, key.secret_access_key), SERVICE, REGION).add_auth(
+        request
+    )
     return dict(request.headers.items())
 
 
@@ -375,9 +384,16 @@ def fetch_shared_devices(*, batch: Batch) -> int:
     listed = answer.get("shared_devices")
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
         raise MarketplaceFault(_("it sent no list of shared devices"), code="not_a_list")
-    of_batch = Worker.objects.filter(assignments__hit__batch=batch).distinct()
-    workers = {worker.worker_id: worker for worker in of_batch}
-    pseudonyms = _pseudonyms_of(batch)
+    workers = {
+        worker.worker_id: worker
+        for worker in Worker.objects.filter(assignments__hit__batch=batch).distinct()
+    }
+    pseudonyms = dict(
+        Assignment.objects.of(batch)
+        .exclude(submission=None)
+        .order_by()
+        .values_list("worker__worker_id", "submission__annotator__pseudonym")
+    )
     rows = [_row(batch, row, workers, pseudonyms) for row in listed[:MOST_ROWS]]
     known = [row for row in rows if row is not None]
     with transaction.atomic():
@@ -405,11 +421,6 @@ def _row(
         n_others=count(row.get("n_others"), "n_others"),
         others=[pseudonyms[each] for each in others[:MOST_OTHERS] if each in pseudonyms],
     )
-
-
-def _pseudonyms_of(batch: Batch) -> dict[str, str]:
-    read = Assignment.objects.of(batch).exclude(submission=None).order_by()
-    return dict(read.values_list("worker__worker_id", "submission__annotator__pseudonym"))
 
 
 SECONDS = 120

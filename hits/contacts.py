@@ -76,8 +76,10 @@ def send_messages(
         message = unsent.filter(pk=pk).select_related("worker").first()
         if message is None:
             continue
-        rows = Message.objects.filter(pk=message.pk, state=DeliveryState.INTENDED)
-        n_sent += _is_sent(rows, _delivery_problem(client, message))
+        n_sent += _is_sent(
+            Message.objects.filter(pk=message.pk, state=DeliveryState.INTENDED),
+            _delivery_problem(client, message),
+        )
     return n_sent
 
 
@@ -174,8 +176,9 @@ def note_worker(*, team: Team, worker: Worker, text: str, author: User) -> Worke
 
 def connections_with_rejections() -> list[Connection]:
     rejections = Assignment.objects.overridable().filter(appeal=None)
-    keys = rejections.order_by().values("hit__batch__connection")
-    return list(Connection.objects.filter(pk__in=keys))
+    return list(
+        Connection.objects.filter(pk__in=rejections.order_by().values("hit__batch__connection"))
+    )
 
 
 def fetch_appeals(*, connection: Connection) -> int:
@@ -186,14 +189,16 @@ def fetch_appeals(*, connection: Connection) -> int:
 
 
 def _is_new(connection: Connection, values: dict[str, Any]) -> bool:
-    of_connection = Assignment.objects.filter(hit__batch__connection=connection)
-    assignment = of_connection.filter(assignment_id=values.pop("assignment_id")).first()
+    assignment = Assignment.objects.filter(
+        hit__batch__connection=connection, assignment_id=values.pop("assignment_id")
+    ).first()
     if assignment is None:
         return False
-    state = DeliveryState.CONFIRMED if values["answer"] else DeliveryState.INTENDED
-    return Appeal.objects.get_or_create(assignment=assignment, defaults=values | {"state": state})[
-        1
-    ]
+    return Appeal.objects.get_or_create(
+        assignment=assignment,
+        defaults=values
+        | {"state": DeliveryState.CONFIRMED if values["answer"] else DeliveryState.INTENDED},
+    )[1]
 
 
 @transaction.atomic
@@ -202,9 +207,12 @@ def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> 
     rows = Appeal.objects.filter(pk=appeal.pk, answer="")
     if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
         raise DecisionRefused(_("The appeal is answered already."), code="answered_already")
-    details = {"assignment": appeal.assignment.assignment_id, "answer": answer.strip()}
     record(
-        team=study.team, actor=actor, action="appeal.answer", subject=study.slug, details=details
+        team=study.team,
+        actor=actor,
+        action="appeal.answer",
+        subject=study.slug,
+        details={"assignment": appeal.assignment.assignment_id, "answer": answer.strip()},
     )
 
 
@@ -230,11 +238,6 @@ def _answer_problem(appeal: Appeal) -> str:
     return "" if answer is not None else _("The marketplace knows no answers to appeals.")
 
 
-def _memberships_of(reader: User) -> QuerySet[Membership]:
-    roles = [role for role in Role if Permission.REVIEW in PERMISSIONS[role]]
-    return Membership.objects.filter(team=OuterRef("team"), user=reader, role__in=roles)
-
-
 def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, Any]:
     """For the study's team; for the study only if it has no team. The notes are for the team's
     reviewers; others read only their own."""
@@ -245,8 +248,13 @@ def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, A
     block = WorkerBlock.objects.filter(
         connection=assignment.hit.batch.connection_id, worker=OuterRef("pk"), is_active=True
     )
+    reviewing = Membership.objects.filter(
+        team=OuterRef("team"),
+        user=reader,
+        role__in=[role for role in Role if Permission.REVIEW in PERMISSIONS[role]],
+    )
     notes = WorkerNote.objects.filter(team=study.team_id).filter(
-        Q(author=reader) | Q(Exists(_memberships_of(reader))) | Q(Value(reader.is_superuser))
+        Q(author=reader) | Q(Exists(reviewing)) | Q(Value(reader.is_superuser))
     )
     held = Exclusion.objects.of(assignment.hit.batch).filter(reason=Exclusion.Reason.HELD)
     held = held.filter(worker=OuterRef("pk"))
@@ -262,9 +270,10 @@ def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, A
     )
     row: dict[str, Any] = dict(record.get())
     n_notes, state = row.pop("n_notes"), row.pop("block_state")
-    own_notes = notes.filter(worker=assignment.worker_id).select_related("author")
     return row | {
         "block_reason": row["block_reason"] or "",
         "block_state": str(DeliveryState(state).label) if state else "",
-        "notes": list(own_notes) if n_notes else [],
+        "notes": list(notes.filter(worker=assignment.worker_id).select_related("author"))
+        if n_notes
+        else [],
     }

@@ -1,13 +1,9 @@
-"""What a batch costs: before it is spent, by our record afterwards, and what budgets allow."""
-
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
@@ -89,7 +85,7 @@ class Estimate:
     def total_usd(self) -> Decimal:
         return self.rewards_usd + self.fees_usd + self.practice_usd
 
-    def __add__(self, practice_usd: Decimal) -> Estimate:
+    def __add__(self, practice_usd: Decimal) -> Self:
         return replace(self, practice_usd=self.practice_usd + practice_usd)
 
     def __str__(self) -> str:
@@ -117,13 +113,16 @@ class Estimate:
 def estimate(batch: Batch) -> Estimate:
     if batch.pk is None:
         return price_launch(batch, n_items=len(selected_items(batch)))
-    rows = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
-    sizes = Counter(own or batch.max_assignments for (own,) in rows)
+    sizes = Counter(
+        own or batch.max_assignments
+        for (own,) in Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
+    )
     if batch.is_of_all_items:
         n_bare = items_without_hit(batch).count()
         sizes.update({size: n * n_bare for size, n in batch.n_hits_by_size.items()})
-    unpublished = PracticeHit.objects.of(batch).unpublished()
-    return price_hits(batch, sizes) + price_practice(batch, unpublished)
+    return price_hits(batch, sizes) + price_practice(
+        batch, PracticeHit.objects.of(batch).unpublished()
+    )
 
 
 def price_launch(draft: Batch, *, n_items: int) -> Estimate:
@@ -222,10 +221,12 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
     participants has not left the requester's account."""
     by_key = {batch.pk: batch for batch in batches}
     rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
-    approvals = Assignment.objects.filter(
-        hit__batch__in=by_key, status=Assignment.Status.APPROVED
-    ).order_by()
-    sizes = approvals.values_list("hit__batch", "hit__max_assignments").annotate(n=Count("*"))
+    sizes = (
+        Assignment.objects.filter(hit__batch__in=by_key, status=Assignment.Status.APPROVED)
+        .order_by()
+        .values_list("hit__batch", "hit__max_assignments")
+        .annotate(n=Count("*"))
+    )
     for key, size, n in sizes:
         batch = by_key[key]
         rewards_usd[key] += n * batch.reward_usd
@@ -315,11 +316,16 @@ def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
 
 
 def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
-    is_withdrawn = Q(hit_id="", batch__closed_at__isnull=False)
-    hits = Hit.objects.filter(batch__in=batches).exclude(is_withdrawn).order_by()
-    sizes = hits.annotate(size=SIZE).values_list("batch", "size")
-    n_open = Sum(Coalesce(F("n_answers"), F("size")))
-    numbers = {(pk, size): n for pk, size, n in sizes.annotate(n=n_open)}
+    sizes = (
+        Hit.objects.filter(batch__in=batches)
+        .exclude(Q(hit_id="", batch__closed_at__isnull=False))
+        .order_by()
+        .annotate(size=SIZE)
+        .values_list("batch", "size")
+    )
+    numbers = {
+        (pk, size): n for pk, size, n in sizes.annotate(n=Sum(Coalesce(F("n_answers"), F("size"))))
+    }
     rejections = Assignment.objects.filter(
         hit__batch__in=batches, status=Assignment.Status.REJECTED
     ).order_by()
@@ -360,8 +366,9 @@ def rooms_of(study: Study, batches: Iterable[int] = (), *, is_locking: bool = Fa
 
 
 def rooms_by_study(studies: Sequence[Study]) -> list[Room]:
-    teams = {study.team_id for study in studies if study.team_id is not None}
-    scope = Q(study__in=[study.pk for study in studies]) | Q(team__in=teams)
+    scope = Q(study__in=[study.pk for study in studies]) | Q(
+        team__in={study.team_id for study in studies if study.team_id is not None}
+    )
     return _rooms(list(Budget.objects.filter(scope).select_related("team", "study").order_by("pk")))
 
 

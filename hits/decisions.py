@@ -1,13 +1,11 @@
 """Decisions and payments: written down first, then sent; none is lost or sent twice."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
@@ -76,10 +74,10 @@ def override(
 
 
 def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
-    """Delete refused decisions so that they can be made again; return how many."""
-    refused = assignments.refused().filter(status=Status.SUBMITTED)
-    return refused.update(
-        decision="", feedback="", decision_problem="", decided_by=None, decided_at=None
+    return (
+        assignments.refused()
+        .filter(status=Status.SUBMITTED)
+        .update(decision="", feedback="", decision_problem="", decided_by=None, decided_at=None)
     )
 
 
@@ -112,9 +110,9 @@ class ReviewResult:
     # Of what was approved or overridden, with fees; `paid_usd` is of bonuses and parts.
     rewards_usd: Decimal = Decimal(0)
 
-    def __add__(self, other: ReviewResult) -> ReviewResult:
-        mine, theirs = asdict(self), asdict(other)
-        return ReviewResult(**{name: mine[name] + theirs[name] for name in mine})
+    def __add__(self, other: Self) -> Self:
+        theirs = asdict(other)
+        return replace(self, **{name: each + theirs[name] for name, each in vars(self).items()})
 
     def __str__(self) -> str:
         overridden, paid, messages = self.n_overridden, self.n_paid, self.n_messages
@@ -179,8 +177,9 @@ def send_decisions(
             outcome = _send_decision(client, assignment)
             counts[outcome] += 1
             if outcome in (APPROVE, OVERRIDE):
-                size = assignment.hit.max_assignments or batch.max_assignments
-                rewards_usd += cost_of_assignment(batch, size)
+                rewards_usd += cost_of_assignment(
+                    batch, assignment.hit.max_assignments or batch.max_assignments
+                )
     return ReviewResult(
         n_approved=counts[APPROVE],
         n_rejected=counts[REJECT],
@@ -318,8 +317,9 @@ def request_payment(
     )
     if is_new:
         return payment
-    refusals = Payment.objects.filter(pk=payment.pk, state=REFUSED)
-    is_again = refusals.update(**fields, state=DeliveryState.INTENDED, problem="")
+    is_again = Payment.objects.filter(pk=payment.pk, state=REFUSED).update(
+        **fields, state=DeliveryState.INTENDED, problem=""
+    )
     return Payment.objects.get(pk=payment.pk) if is_again else None
 
 
@@ -380,10 +380,16 @@ def _send_bonus(client: MTurkClient, payment: Payment) -> None:
 
 
 def _is_paid_there(client: MTurkClient, payment: Payment) -> bool:
-    same = Payment.objects.filter(
-        assignment=payment.assignment_id, amount_usd=payment.amount_usd, reason=payment.reason
+    n_known = (
+        Payment.objects.filter(
+            assignment=payment.assignment_id,
+            amount_usd=payment.amount_usd,
+            reason=payment.reason,
+            state=CONFIRMED,
+        )
+        .exclude(pk=payment.pk)
+        .count()
     )
-    n_known = same.filter(state=CONFIRMED).exclude(pk=payment.pk).count()
     n_there = sum(
         amount_usd(bonus["BonusAmount"], "BonusAmount") == payment.amount_usd
         and plain_reason(bonus["Reason"]) == plain_reason(payment.reason)
@@ -405,8 +411,11 @@ def _settle_part(payment: Payment) -> str:
 
 
 def _confirm(payment: Payment) -> str:
-    rows = Payment.objects.unsent().filter(pk=payment.pk)
-    is_ours = rows.update(state=CONFIRMED, problem="", confirmed_at=timezone.now())
+    is_ours = (
+        Payment.objects.unsent()
+        .filter(pk=payment.pk)
+        .update(state=CONFIRMED, problem="", confirmed_at=timezone.now())
+    )
     return CONFIRMED if is_ours else ""
 
 

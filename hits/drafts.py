@@ -222,13 +222,21 @@ def _require_for_participants(draft: DraftDecision) -> None:
         ).format(most=SHORTEST_PARTICIPANTS_REASON, n=n)
         require_possible(assignment, n >= SHORTEST_PARTICIPANTS_REASON, message, "short_reason")
     if draft.action == Action.PART_PAY:
-        message = _("Participants are paid by their recruiter, who pays all of a study or nothing.")
-        require_possible(assignment, False, message, "all_or_nothing")
+        require_possible(
+            assignment,
+            False,
+            _("Participants are paid by their recruiter, who pays all of a study or nothing."),
+            "all_or_nothing",
+        )
     if draft.action in OPPOSITE and (other := _decided_otherwise(draft)) is not None:
-        message = _(
-            "Another item of this participant, {item}, is {decision}: all are decided alike."
-        ).format(**other)
-        require_possible(assignment, False, message, "decided_otherwise")
+        require_possible(
+            assignment,
+            False,
+            _(
+                "Another item of this participant, {item}, is {decision}: all are decided alike."
+            ).format(**other),
+            "decided_otherwise",
+        )
     if draft.action == Action.BONUS:
         currency = currency_of(assignment.hit.batch)
         message = _(
@@ -243,17 +251,30 @@ def _decided_otherwise(draft: DraftDecision) -> dict[str, str] | None:
     mine = items_of_participation(assignment).exclude(pk=assignment.pk).select_related("hit__item")
     if (decided := mine.filter(status=status).first()) is not None:
         return {"item": decided.hit.item.key, "decision": str(decided.get_status_display()).lower()}
-    drafts = DraftDecision.objects.by(draft.reviewer).filter(assignment__in=mine, action=action)
-    drafted = drafts.select_related("assignment__hit__item").first()
+    drafted = (
+        DraftDecision.objects.by(draft.reviewer)
+        .filter(assignment__in=mine, action=action)
+        .select_related("assignment__hit__item")
+        .first()
+    )
     if drafted is None:
         return None
-    text = _("to be decided otherwise ({action})").format(action=drafted.get_action_display())
-    return {"item": drafted.assignment.hit.item.key, "decision": text}
+    return {
+        "item": drafted.assignment.hit.item.key,
+        "decision": _("to be decided otherwise ({action})").format(
+            action=drafted.get_action_display()
+        ),
+    }
 
 
 def currency_of(batch: Batch) -> str:
-    recruitments = Recruitment.objects.filter(batch=batch).exclude(state__in=Recruitment.OVER)
-    last = recruitments.select_related("recruiter").order_by("-pk").first()
+    last = (
+        Recruitment.objects.filter(batch=batch)
+        .exclude(state__in=Recruitment.OVER)
+        .select_related("recruiter")
+        .order_by("-pk")
+        .first()
+    )
     return last.recruiter.currency if last else "USD"
 
 
@@ -303,13 +324,19 @@ def study_drafts(study: Study) -> list[DraftDecision]:
 
 
 def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:
-    read = _undecided_since(study, hours).exclude(submission=None)
-    return list(read.filter(submission__flag_reason="", submission__evidence__is_flagged=False))
+    return list(
+        _undecided_since(study, hours)
+        .exclude(submission=None)
+        .filter(submission__flag_reason="", submission__evidence__is_flagged=False)
+    )
 
 
 def held_back(study: Study, *, hours: float) -> list[Assignment]:
-    taken = Q(submission__flag_reason="", submission__evidence__is_flagged=False)
-    return list(_undecided_since(study, hours).exclude(taken))
+    return list(
+        _undecided_since(study, hours).exclude(
+            Q(submission__flag_reason="", submission__evidence__is_flagged=False)
+        )
+    )
 
 
 def measure_holds(study: Study) -> None:
@@ -326,8 +353,11 @@ def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
         return []
     limit = version.typical_seconds / divisor
     is_fast = Q(submission__seconds__lt=limit) | Q(submission__active_seconds__lt=limit)
-    read = _undecided(study).exclude(submission=None)
-    return list(read.filter(is_fast, submission__evidence__seconds__lt=limit))
+    return list(
+        _undecided(study)
+        .exclude(submission=None)
+        .filter(is_fast, submission__evidence__seconds__lt=limit)
+    )
 
 
 def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[Assignment]:
@@ -337,9 +367,12 @@ def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[
         hit__batch__study=study, status=Assignment.Status.APPROVED
     )
     payments = Payment.objects.of(study).standing().filter(purpose=bonus_purpose(reason))
-    counts = approvals.order_by().values("worker").annotate(n=Count("*"))
-    workers = counts.filter(n__gte=least_approved).exclude(
-        worker__in=payments.values("assignment__worker")
+    workers = (
+        approvals.order_by()
+        .values("worker")
+        .annotate(n=Count("*"))
+        .filter(n__gte=least_approved)
+        .exclude(worker__in=payments.values("assignment__worker"))
     )
     firsts = workers.annotate(first=Min("pk")).values("first")
     return list(_with_all(Assignment.objects.filter(pk__in=firsts).order_by("pk")))
@@ -350,8 +383,11 @@ def _undecided_since(study: Study, hours: float) -> AssignmentRecordQuerySet:
 
 
 def _undecided(study: Study) -> AssignmentRecordQuerySet:
-    waiting = Assignment.objects.undecided().filter(hit__batch__study=study)
-    return _with_all(waiting.order_by("submitted_at", "pk"))
+    return _with_all(
+        Assignment.objects.undecided()
+        .filter(hit__batch__study=study)
+        .order_by("submitted_at", "pk")
+    )
 
 
 def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:

@@ -278,5 +278,6 @@ def _error_of(error: ClientError) -> HitsError:
     message = answer["Error"].get("Message", _("no reason given"))
     if code in UNKNOWN_KEY:
         message = f"{message} {KEY_ADVICE}"
-    is_retried = metadata.get("RetryAttempts", 0) > 0
-    return MarketplaceRefused(code, message, address=address, is_retried=is_retried)
+    return MarketplaceRefused(
+        code, message, address=address, is_retried=metadata.get("RetryAttempts", 0) > 0
+    )

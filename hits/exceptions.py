@@ -84,7 +84,7 @@ class MarketplaceRefused(HitsError):
 
     @property
     def is_about_request(self) -> bool:
-        """Whether the marketplace refused what was requested, not the requester or the moment."""
+        # What was requested, not the requester or the moment.
         return self.code.startswith("AWS.MechanicalTurk.") or self.code in REQUEST_ERRORS
 
     @property
@@ -93,8 +93,6 @@ class MarketplaceRefused(HitsError):
 
 
 class MarketplaceSlow(HitsError):
-    """The marketplace used up the time that its calls have in one run."""
-
     def __init__(self, message: str = "") -> None:
         super().__init__(
             message
@@ -113,8 +111,6 @@ class MarketplaceFault(HitsError):
 
 
 class NothingPublished(HitsError):
-    """None of a study's items was ever sent to a marketplace."""
-
     def __init__(self, slug: str) -> None:
         super().__init__(
             _(
@@ -145,8 +141,6 @@ class QuestionTooLarge(HitsError):
 
 
 class AnswerUnreadable(HitsError):
-    """What came back is not an answer to the item."""
-
     def __init__(self, problem: str, *, code: str = "") -> None:
         super().__init__(
             _("The answer cannot be read: {problem}.").format(problem=problem), code=code
@@ -190,8 +184,6 @@ class BonusFileRefused(HitsError):
 
 
 class AssignmentsUnknown(HitsError):
-    """A study has no assignments of these ids."""
-
     def __init__(self, slug: str, ids: list[str]) -> None:
         super().__init__(
             _(

@@ -129,8 +129,9 @@ AFTER_FAILURE = timedelta(minutes=10)
 @register(COLLECT, label=gettext_lazy("Collecting answers"), queue=INTERACTIVE, refusals=REFUSALS)
 def collect(running: RunningJob) -> str:
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
-    since = running.job.created_at
-    return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS, since=since)
+    return _collect(
+        running, batches, seconds=INTERACTIVE_CALL_SECONDS, since=running.job.created_at
+    )
 
 
 @register(
@@ -200,12 +201,16 @@ def collect_new(running: RunningJob) -> str:
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     # What was begun is tried again where a marketplace was away for a moment.
     is_repeated = running.job.attempts > 1
-    due = [
-        batch
-        for batch in batches
-        if _is_due(batch) and (is_repeated or not _connection_failed_lately(batch))
-    ]
-    return _collect(running, due, seconds=PERIODIC_CALL_SECONDS, only_awaited=True)
+    return _collect(
+        running,
+        [
+            batch
+            for batch in batches
+            if _is_due(batch) and (is_repeated or not _connection_failed_lately(batch))
+        ],
+        seconds=PERIODIC_CALL_SECONDS,
+        only_awaited=True,
+    )
 
 
 @register(
@@ -218,8 +223,11 @@ def measure(running: RunningJob) -> str:
 
 @register(APPLY_CHANGES, label=gettext_lazy("Changing HITs"), queue=INTERACTIVE, refusals=REFUSALS)
 def apply(running: RunningJob) -> str:
-    batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
-    batch = batches.get(pk=running.arguments["batch"])
+    batch = (
+        Batch.objects.of(study_of(running))
+        .select_related("study", "connection")
+        .get(pk=running.arguments["batch"])
+    )
     progress = running.progress(_("HITs of batch {batch}").format(batch=batch.pk))
     client, result = client_of(batch.connection), ChangesResult()
     while not running.is_complete:
@@ -247,8 +255,10 @@ def _request_changes(batch: Batch) -> None:
 
 
 def _awaits_change(batch: Batch) -> bool:
-    of_practice = PracticeHit.objects.of(batch).awaiting_expiry()
-    return Hit.objects.of(batch).awaiting_change().exists() or of_practice.exists()
+    return (
+        Hit.objects.of(batch).awaiting_change().exists()
+        or PracticeHit.objects.of(batch).awaiting_expiry().exists()
+    )
 
 
 @register(
@@ -358,8 +368,11 @@ def _collect_batch(
 # As long as scoring can be, and waited for as little.
 @register(ANSWER_BY_CROWD, label=gettext_lazy("Simulated crowd"), queue=SCORING, refusals=REFUSALS)
 def answer_by_crowd(running: RunningJob) -> str:
-    batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
-    batch = batches.get(pk=running.arguments["batch"])
+    batch = (
+        Batch.objects.of(study_of(running))
+        .select_related("study", "connection")
+        .get(pk=running.arguments["batch"])
+    )
     message = answer_in_background(running, batch)
     _collect(running, [batch], seconds=INTERACTIVE_CALL_SECONDS)
     return message

@@ -260,8 +260,15 @@ class _Reader:
                 _("the study has no question '{column}'").format(column=column),
                 code="unknown_question",
             )
-        position = None if candidate is None else self.candidates.index(candidate)
-        self.values.judged.append(JudgmentValue(candidate, question, value, position, seconds))
+        self.values.judged.append(
+            JudgmentValue(
+                candidate,
+                question,
+                value,
+                None if candidate is None else self.candidates.index(candidate),
+                seconds,
+            )
+        )
 
 
 def _indexes(question: ProtocolQuestion, value: Any, name: str) -> list[int]:

@@ -113,8 +113,9 @@ class _BoundedReader(RawIOBase):
         seconds_left = self._until - time.monotonic()
         if seconds_left <= 0:
             raise TimeoutError(_("the answer takes too long"))
-        patience = seconds_left if self._patience is None else min(self._patience, seconds_left)
-        self._socket.settimeout(patience)
+        self._socket.settimeout(
+            seconds_left if self._patience is None else min(self._patience, seconds_left)
+        )
         n = self._raw.readinto(buffer) or 0
         self._n_bytes += n
         if self._n_bytes > MOST_BYTES:

@@ -107,7 +107,9 @@ def run_loop(
     publish_batch(batch=batch, client=client, progress=reporter("publishing"))
     work(batch, marketplace.site_url)
     collect_batch(batch=batch, client=client, progress=reporter("collecting"))
-    readable = Assignment.objects.of(batch).exclude(submission=None)
-    decide(assignments=readable, decision=Assignment.Decision.APPROVE)
+    decide(
+        assignments=Assignment.objects.of(batch).exclude(submission=None),
+        decision=Assignment.Decision.APPROVE,
+    )
     send_decisions(batch=batch, client=client, progress=reporter("approving"))
     return batch

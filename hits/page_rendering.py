@@ -48,10 +48,12 @@ def answer_schema(task: dict[str, Any]) -> Schema:
         }  # fmt: skip
         required.append("consent")
     if reason["rule"] == "choice" and reason["least_length"]:
-        text = {"type": "string", "minLength": reason["least_length"]}
         properties["reasons"] = {
             "type": "array",
-            "items": {"required": ["candidate", "text"], "properties": {"text": text}},
+            "items": {
+                "required": ["candidate", "text"],
+                "properties": {"text": {"type": "string", "minLength": reason["least_length"]}},
+            },
         }
     return {"type": "object", "required": required, "properties": properties}
 
@@ -88,8 +90,11 @@ def _row_schema(question: dict[str, Any], keys: list[str]) -> Schema:
 def _value_schema(question: dict[str, Any], keys: list[str]) -> Schema:
     match question["kind"]:
         case "short_text" | "long_text":
-            most = question["most_length"] or LONGEST_TEXT
-            return {"type": "string", "minLength": question["least_length"], "maxLength": most}
+            return {
+                "type": "string",
+                "minLength": question["least_length"],
+                "maxLength": question["most_length"] or LONGEST_TEXT,
+            }
         case "categories":
             return {
                 "type": "array", "uniqueItems": True, "items": {"enum": list(range(question["n"]))},
@@ -98,8 +103,11 @@ def _value_schema(question: dict[str, Any], keys: list[str]) -> Schema:
         case "preference":
             return {"enum": [*keys, "tie"] if question["ties"] else keys}
         case "best_worst":
-            ends = {"best": {"enum": keys}, "worst": {"enum": keys}}
-            return {"type": "object", "required": ["best", "worst"], "properties": ends}
+            return {
+                "type": "object",
+                "required": ["best", "worst"],
+                "properties": {"best": {"enum": keys}, "worst": {"enum": keys}},
+            }
         case "ranking":
             group = {"type": "array", "items": {"enum": keys}, "minItems": 1}
             group |= {} if question["ties"] else {"maxItems": 1}
@@ -213,8 +221,9 @@ def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 @lru_cache(maxsize=64)
 def texts(language: str, kind: str, reason_rule: str, parts: frozenset[str]) -> SafeString:
     context = {"language": language, "kind": kind, "rule": reason_rule}
-    page = context | {"parts": dict.fromkeys(parts, True)}
-    return render_to_string("worker_page/texts.html", page)
+    return render_to_string(
+        "worker_page/texts.html", context | {"parts": dict.fromkeys(parts, True)}
+    )
 
 
 def field_html(
@@ -241,8 +250,10 @@ def field_html(
 
 @lru_cache(maxsize=512)
 def _field_of_any_page(record: str, identity: str, language: str) -> SafeString:
-    values = {"question": json.loads(record), "id": identity, "language": language}
-    return render_to_string("worker_page/question.html", values)
+    return render_to_string(
+        "worker_page/question.html",
+        {"question": json.loads(record), "id": identity, "language": language},
+    )
 
 
 def conversation(text: str) -> tuple[Turn, ...]:
@@ -288,8 +299,9 @@ def _parts(context: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def script(parts: tuple[str, ...]) -> SafeString:
-    sources = [_slim_script(f"worker_page/{part}.js") for part in ("base", *parts)]
-    return mark_safe("\n".join(sources))
+    return mark_safe(
+        "\n".join([_slim_script(f"worker_page/{part}.js") for part in ("base", *parts)])
+    )
 
 
 @cache
@@ -300,11 +312,14 @@ def style(kind: str, *others: str) -> SafeString:
 
 def _slim_script(name: str) -> str:
     source = re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
-    source = re.sub(r"\s*\n\s*", "\n", source).strip()
-    return SPACED.sub(lambda match: match["text"] or match["sign"] or "", source)
+    return SPACED.sub(
+        lambda match: match["text"] or match["sign"] or "",
+        re.sub(r"\s*\n\s*", "\n", source).strip(),
+    )
 
 
 def _slim_style(name: str) -> str:
     source = re.sub(r"/\*.*?\*/", "", render_to_string(name), flags=re.DOTALL)
-    source = re.sub(r"\s*\n\s*", "\n", source).strip()
-    return re.sub(r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", source).replace(";}", "}")
+    return re.sub(
+        r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", re.sub(r"\s*\n\s*", "\n", source).strip()
+    ).replace(";}", "}")

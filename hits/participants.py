@@ -52,8 +52,9 @@ def standing_of(assignment: Assignment) -> QuerySet[Participation]:
     rows = Participation.objects.filter(
         recruitment__batch=assignment.hit.batch, worker_id=assignment.worker.worker_id
     )
-    of_it = Q(arrived_at__range=_about(assignment)) | Q(arrived_at=None)
-    return rows.filter(of_it).select_related("recruitment__recruiter")
+    return rows.filter(Q(arrived_at__range=_about(assignment)) | Q(arrived_at=None)).select_related(
+        "recruitment__recruiter"
+    )
 
 
 def _about(assignment: Assignment) -> tuple[Any, Any]:
@@ -62,8 +63,9 @@ def _about(assignment: Assignment) -> tuple[Any, Any]:
 
 
 def store_participations(recruitment: Recruitment, rows: Rows) -> None:
-    mine = [one for one in rows if one["study"] == recruitment.public_id]
-    told = {tuple(one[name] for name in FACTS) for one in mine}
+    told = {
+        tuple(one[name] for name in FACTS) for one in rows if one["study"] == recruitment.public_id
+    }
     known = Participation.objects.filter(recruitment=recruitment)
     stored = {row[1:]: row[0] for row in known.values_list("pk", *FACTS)}
     if gone := [key for facts, key in stored.items() if facts not in told]:
@@ -85,37 +87,47 @@ HEARD_WITHIN = timedelta(days=1)
 
 
 def follow_batch(batch: Batch) -> None:
-    prefix = annotation_prefix(batch)
-    store_standing(batch.connection, recruiter_api.fetch_standing(batch.connection, prefix=prefix))
+    store_standing(
+        batch.connection,
+        recruiter_api.fetch_standing(batch.connection, prefix=annotation_prefix(batch)),
+    )
 
 
 @transaction.atomic
 def store_standing(connection: Connection, standing: Standing) -> None:
     store_recruiters(connection, standing.recruiters)
-    mine = Recruitment.objects.select_for_update(of=("self",))
-    mine = mine.filter(batch__connection=connection)
-    by_key = {recruitment.key: recruitment for recruitment in mine}
+    by_key = {
+        recruitment.key: recruitment
+        for recruitment in Recruitment.objects.select_for_update(of=("self",)).filter(
+            batch__connection=connection
+        )
+    }
     for key, values in standing.studies.items():
         if (recruitment := by_key.get(key)) is not None:
             _store_study(recruitment, values, standing)
             _store_calls(recruitment, standing)
-            refused = standing.refused_bonuses
-            note_refused_payments(recruitment.batch, refused, asked_at=standing.asked_at)
+            note_refused_payments(
+                recruitment.batch, standing.refused_bonuses, asked_at=standing.asked_at
+            )
             store_participations(recruitment, standing.participations)
     if standing.withdrawn:
-        known = Assignment.objects.filter(hit__batch__connection=connection)
-        delete_withdrawn(known.filter(assignment_id__in=standing.withdrawn))
+        delete_withdrawn(
+            Assignment.objects.filter(
+                hit__batch__connection=connection, assignment_id__in=standing.withdrawn
+            )
+        )
 
 
 def connections_to_follow() -> list[Connection]:
     of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
-    rows = Connection.objects.filter(
-        of_batches
-        | Q(batches__in=_undecided_batches())
-        | Q(batches__in=_batches_sent_on())
-        | Q(recruiters__is_being_tried=True)
+    return list(
+        Connection.objects.filter(
+            of_batches
+            | Q(batches__in=_undecided_batches())
+            | Q(batches__in=_batches_sent_on())
+            | Q(recruiters__is_being_tried=True)
+        ).distinct()
     )
-    return list(rows.distinct())
 
 
 def forget_submissions(followed: Iterable[Connection]) -> None:
@@ -129,15 +141,22 @@ def _undecided_batches() -> QuerySet[Batch]:
     is_undecided = Q(status=Assignment.Status.SUBMITTED)
     # Whose author may be at work on the other pages still, and stop.
     is_recent = Q(submitted_at__gt=timezone.now() - TAKEN_BACK_WITHIN)
-    answers = Assignment.objects.filter(is_undecided | is_recent, hit__batch=OuterRef("pk"))
-    return Batch.objects.filter(Exists(answers), is_recruited=True)
+    return Batch.objects.filter(
+        Exists(Assignment.objects.filter(is_undecided | is_recent, hit__batch=OuterRef("pk"))),
+        is_recruited=True,
+    )
 
 
 def _batches_sent_on() -> QuerySet[Batch]:
     recently = timezone.now() - HEARD_WITHIN
     decided = Assignment.objects.filter(hit__batch=OuterRef("pk"), decided_at__gt=recently)
-    paid = Payment.objects.filter(assignment__hit__batch=OuterRef("pk"), confirmed_at__gt=recently)
-    return Batch.objects.filter(Exists(decided) | Exists(paid), is_recruited=True)
+    return Batch.objects.filter(
+        Exists(decided)
+        | Exists(
+            Payment.objects.filter(assignment__hit__batch=OuterRef("pk"), confirmed_at__gt=recently)
+        ),
+        is_recruited=True,
+    )
 
 
 def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, int, int]]:
@@ -147,12 +166,21 @@ def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, in
         return []
     rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
     workers = Count("worker_id", distinct=True)
-    is_paid_by_time = Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt"))
-    paid = Count("worker_id", distinct=True, filter=is_paid_by_time)
-    counted = rows.order_by().values_list("recruitment__batch").annotate(n=workers, n_paid=paid)
-    counts = {key: (n, n_paid) for key, n, n_paid in counted}
-    batches = Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
-    return [(batch, *counts[batch.pk]) for batch in batches]
+    paid = Count(
+        "worker_id",
+        distinct=True,
+        filter=Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt")),
+    )
+    counts = {
+        key: (n, n_paid)
+        for key, n, n_paid in rows.order_by()
+        .values_list("recruitment__batch")
+        .annotate(n=workers, n_paid=paid)
+    }
+    return [
+        (batch, *counts[batch.pk])
+        for batch in Batch.objects.filter(pk__in=counts).select_related("study").order_by("pk")
+    ]
 
 
 def _store_study(recruitment: Recruitment, values: dict[str, Any], standing: Standing) -> None:
@@ -249,10 +277,14 @@ class Bonus:
 
 def bonuses_of(batch: Batch, **facts: str) -> list[Bonus]:
     """The newest first, or only those with these facts; without those that never left this site."""
-    named = {f"arguments__{name}": value for name, value in facts.items()}
-    jobs = list(_jobs_of(batch).filter(**named).select_related("requested_by"))
-    rows = Recruitment.objects.select_related("recruiter")
-    studies = rows.in_bulk({job.arguments["recruitment"] for job in jobs})
+    jobs = list(
+        _jobs_of(batch)
+        .filter(**{f"arguments__{name}": value for name, value in facts.items()})
+        .select_related("requested_by")
+    )
+    studies = Recruitment.objects.select_related("recruiter").in_bulk(
+        {job.arguments["recruitment"] for job in jobs}
+    )
     tokens = {
         job.pk: token_of(studies[job.arguments["recruitment"]], job.arguments) for job in jobs
     }
@@ -299,8 +331,9 @@ def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[s
                 "A bonus of {amount} for {worker} was requested for the same reason on {day}, and "
                 "nobody knows whether it is paid. Request the same amount again: it is paid once."
             )
-        day = f"{earlier.job.created_at:%Y-%m-%d}"
-        raise RecruitingRefused(text.format(day=day, **facts), code=code)
+        raise RecruitingRefused(
+            text.format(day=f"{earlier.job.created_at:%Y-%m-%d}", **facts), code=code
+        )
     if "token" not in checked:
         _require_unpaid_at_desk(recruitment.batch, values)
     return checked
@@ -319,14 +352,19 @@ def require_unrequested(assignment: Assignment, reason: str) -> None:
                 "Its author had a bonus of {amount} for the same reason on {day}, requested on the "
                 "batch’s page. If another is meant, say what it is for."
             )
-            facts = {"amount": one.amount, "day": f"{one.job.created_at:%Y-%m-%d}"}
-            raise PaymentRefused(text.format(**facts), assignment=assignment, code="same_reason")
+            raise PaymentRefused(
+                text.format(amount=one.amount, day=f"{one.job.created_at:%Y-%m-%d}"),
+                assignment=assignment,
+                code="same_reason",
+            )
 
 
 def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
-    rows = Payment.objects.standing().exclude(purpose=PART).order_by("-pk")
-    mine = rows.filter(
-        assignment__hit__batch=batch, assignment__worker__worker_id=values["worker_id"]
+    mine = (
+        Payment.objects.standing()
+        .filter(assignment__hit__batch=batch, assignment__worker__worker_id=values["worker_id"])
+        .exclude(purpose=PART)
+        .order_by("-pk")
     )
     for one in mine:
         if plain_reason(one.reason) == plain_reason(values["reason"]):
@@ -335,8 +373,9 @@ def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
                 "desk. If another is meant, say what it is for."
             )
             facts = {"worker": values["worker_id"], "amount": f"{one.amount_usd:.2f}"}
-            day = f"{one.created_at:%Y-%m-%d}"
-            raise RecruitingRefused(text.format(day=day, **facts), code="same_reason")
+            raise RecruitingRefused(
+                text.format(day=f"{one.created_at:%Y-%m-%d}", **facts), code="same_reason"
+            )
 
 
 def plain_reason(reason: str) -> str:
@@ -344,8 +383,12 @@ def plain_reason(reason: str) -> str:
 
 
 def _jobs_of(batch: Batch) -> JobQuerySet:
-    written = jobs_of(batch.study).of_kind(RECRUIT).filter(BONUSES, arguments__batch=batch.pk)
-    return written.exclude(state=Job.State.STOPPED, started_at=None)
+    return (
+        jobs_of(batch.study)
+        .of_kind(RECRUIT)
+        .filter(BONUSES, arguments__batch=batch.pk)
+        .exclude(state=Job.State.STOPPED, started_at=None)
+    )
 
 
 def _refused_among(batch: Batch, jobs: list[Job], tokens: Mapping[int, str]) -> dict[int, str]:
@@ -353,8 +396,11 @@ def _refused_among(batch: Batch, jobs: list[Job], tokens: Mapping[int, str]) -> 
     do not return tokens are matched by number, those of older ones by participant and amount."""
     calls = RecruiterCall.objects.filter(recruitment__batch=batch, kind=BONUS, is_uncertain=False)
     by_token: dict[str, str] = {}
-    named = _jobs_of(batch).filter(arguments__call__isnull=False)
-    known = set(named.values_list("arguments__call", flat=True))
+    known = set(
+        _jobs_of(batch)
+        .filter(arguments__call__isnull=False)
+        .values_list("arguments__call", flat=True)
+    )
     by_number, by_facts = {}, {}
     for call in calls:
         by_token[call.request_token] = by_number[call.number] = call.problem

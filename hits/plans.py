@@ -42,8 +42,9 @@ def place_batch_checks(batch: Batch, new_items: Sequence[int]) -> None:
     pages = Hit.objects.filter(batch__protocol=batch.protocol).order_by().values("item")
     earlier = set(pages.exclude(batch=batch).values_list("item", flat=True))
     fresh = [pk for pk in new_items if pk not in earlier]
-    n_items = Item.objects.filter(pk__in=pages).count()
-    placed = place_checks(protocol=batch.protocol, new_items=fresh, n_items=n_items)
+    placed = place_checks(
+        protocol=batch.protocol, new_items=fresh, n_items=Item.objects.filter(pk__in=pages).count()
+    )
     for item_id in sorted({row.item_id for row in placed}):
         item = Item.objects.select_related("study", "picture").get(pk=item_id)
         try:
@@ -244,8 +245,8 @@ def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> B
 def batch_like(draft: Batch, beside: Sequence[Batch] | None = None) -> Batch | None:
     if beside is None:
         beside = list(Batch.objects.parts_beside(draft).select_related("study", "connection"))
-    alike = [batch for batch in beside if batch.selection == draft.selection]
-    same = next((batch for batch in alike if _is_standing(batch)), None)
+    alike = (batch for batch in beside if batch.selection == draft.selection)
+    same = next(filter(_is_standing, alike), None)
     if same is None and beside and draft.is_of_all_items:
         same = None if items_without_hit(draft).exists() else beside[-1]
     return same

@@ -132,8 +132,9 @@ def practice_page(study: Study, document: ProtocolDocument, number: int) -> Prac
         raise ValueError(f"document: study '{study.slug}' has no practice.")
     case = practice.items[number]
     item = study.items.get(key=case.item) if case.item else _written_item(study, number, case)
-    right = _right_answers(document, practice, case, item)
-    return PracticePage(item, document, practice, tuple(right))
+    return PracticePage(
+        item, document, practice, tuple(_right_answers(document, practice, case, item))
+    )
 
 
 def practice_pages(study: Study, document: ProtocolDocument) -> Iterator[PracticePage]:
@@ -188,8 +189,9 @@ def _right_in_words(question: ProtocolQuestion, right: RightRange, language: str
     if question.kind in ("line", "number"):
         ends = dict.fromkeys((f"{right.least:g}", f"{right.most:g}"))
         low, high = range_of(question)
-        scale = page_text("{value} on a scale from {min} to {max}", language)
-        return scale.format(value="–".join(ends), min=f"{low:g}", max=f"{high:g}")
+        return page_text("{value} on a scale from {min} to {max}", language).format(
+            value="–".join(ends), min=f"{low:g}", max=f"{high:g}"
+        )
     if question.kind in ("yes_no", "selection") and not (question.yes_label or question.no_label):
         return page_text("Yes" if right.value else "No", language)
     return value_in_words(question, right.value)
@@ -245,9 +247,8 @@ def create_practice_type(batch: Batch, client: MTurkClient) -> None:
 
 
 def practice_requirements(batch: Batch) -> list[dict[str, Any]]:
-    if not batch.practice_type_id:
-        return []
-    return [_requirement(batch, "EqualTo", IntegerValues=[PASSED])]
+    rows = [_requirement(batch, "EqualTo", IntegerValues=[PASSED])]
+    return rows if batch.practice_type_id else []
 
 
 def _requirement(batch: Batch, comparator: str, **values: Any) -> dict[str, Any]:
@@ -383,13 +384,14 @@ def _write_results(batch: Batch, practice: Practice) -> None:
     for worker_id, by_item in attempts.items():
         counted = list(by_item.values())[: n_attempts(practice)]
         if any(counted) or len(counted) == n_attempts(practice):
-            row = PracticeResult(
-                study_id=batch.study_id,
-                type_id=batch.practice_type_id,
-                worker_id=worker_id,
-                is_passed=any(counted),
+            new.append(
+                PracticeResult(
+                    study_id=batch.study_id,
+                    type_id=batch.practice_type_id,
+                    worker_id=worker_id,
+                    is_passed=any(counted),
+                )
             )
-            new.append(row)
     PracticeResult.objects.bulk_create(new, ignore_conflicts=True)
 
 
@@ -425,10 +427,9 @@ def practice_report(batch: Batch) -> PracticeReport | None:
     answers = PracticeAnswer.objects.filter(hit__batch=batch).order_by()
     results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id).order_by()
     counts = answers.aggregate(n_workers=Count("worker", distinct=True), n_answers=Count("*"))
-    results = results.filter(worker__in=answers.values("worker"))
     return PracticeReport(
         **counts,
-        **results.aggregate(
+        **results.filter(worker__in=answers.values("worker")).aggregate(
             n_passed=Count("pk", filter=Q(is_passed=True)),
             n_failed=Count("pk", filter=Q(is_passed=False)),
         ),

@@ -65,15 +65,24 @@ def page_findings(check: PageCheck | None) -> Iterator[Finding]:
     for each in check.faults[:MOST_LISTED]:
         yield fault(each.message, item_id=each.item_id)
     if (n_more := check.n_faults - MOST_LISTED) > 0:
-        more = ngettext("One more page has a fault.", "%(n)s more pages have faults.", n_more)
-        yield fault(more % {"n": f"{n_more:,}"})
+        yield fault(
+            ngettext("One more page has a fault.", "%(n)s more pages have faults.", n_more)
+            % {"n": f"{n_more:,}"}
+        )
     if not check.faults:
-        text = ngettext("The item makes a page.", "All %(n)s items make a page.", check.n_pages)
-        yield pass_finding(text % {"n": f"{check.n_pages:,}"})
+        yield pass_finding(
+            ngettext("The item makes a page.", "All %(n)s items make a page.", check.n_pages)
+            % {"n": f"{check.n_pages:,}"}
+        )
     yield from _empty_page_findings(check)
     for item_id, key in check.repeats[:MOST_LISTED]:
-        text = _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
-        yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id, code="repeated_response")
+        yield Finding(
+            Level.WARNING,
+            _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
+            % {"key": key},
+            item_id=item_id,
+            code="repeated_response",
+        )
     if not check.repeats:
         yield pass_finding(_("No item has the same response twice."))
 
@@ -85,8 +94,9 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
             "None of the %(n)s responses has a text or a picture: there is nothing to judge.",
             check.n_empty,
         )
-        n = f"{check.n_empty:,}"
-        yield fault(text % {"n": n}, item_id=check.first_empty, code="nothing_to_judge")
+        yield fault(
+            text % {"n": f"{check.n_empty:,}"}, item_id=check.first_empty, code="nothing_to_judge"
+        )
         return
     for item_id, key in check.blanks[:MOST_LISTED]:
         yield fault(
@@ -105,8 +115,12 @@ def _empty_page_findings(check: PageCheck) -> Iterator[Finding]:
             "%(n)s responses have no text and no picture. Workers read “(empty response)” there.",
             check.n_empty,
         )
-        message = text % {"n": f"{check.n_empty:,}"}
-        yield Finding(Level.WARNING, message, item_id=check.first_empty, code="empty_responses")
+        yield Finding(
+            Level.WARNING,
+            text % {"n": f"{check.n_empty:,}"},
+            item_id=check.first_empty,
+            code="empty_responses",
+        )
     elif not check.n_empty and check.n_responses:
         yield pass_finding(_("Every response has a text or a picture."), code="filled_responses")
 
@@ -124,8 +138,11 @@ def connection_findings(
         yield fault(funds.problem, "connection")
     elif cost is not None and funds.available_usd < cost.total_usd:
         text = _("The account has $%(available).2f; this needs $%(total).2f.")
-        sums = {"available": funds.available_usd, "total": cost.total_usd}
-        yield fault(text % sums, "connection", code="low_balance")
+        yield fault(
+            text % {"available": funds.available_usd, "total": cost.total_usd},
+            "connection",
+            code="low_balance",
+        )
     else:
         yield pass_finding(_("The account has $%(usd).2f.") % {"usd": funds.available_usd})
 
@@ -160,10 +177,13 @@ def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
     for message in size_errors(draft.document):
         yield fault(message, code="test_too_long")
     if n := len(draft.document.qualifications.tests):
-        text = ngettext(
-            "Workers pass a test first.", "Workers pass %(n)s tests first, practice too.", n
+        yield pass_finding(
+            ngettext(
+                "Workers pass a test first.", "Workers pass %(n)s tests first, practice too.", n
+            )
+            % {"n": n},
+            code="tests_first",
         )
-        yield pass_finding(text % {"n": n}, code="tests_first")
 
 
 def practice_findings(
@@ -288,8 +308,12 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
             "days",
         )
     if (saving_usd := wave_saving_usd(draft, n_items)) >= CENT:
-        text = _("Ten assignments or more cost a higher fee. Waves of nine save $%(usd).2f.")
-        yield Finding(Level.WARNING, text % {"usd": saving_usd}, "wave_size")
+        yield Finding(
+            Level.WARNING,
+            _("Ten assignments or more cost a higher fee. Waves of nine save $%(usd).2f.")
+            % {"usd": saving_usd},
+            "wave_size",
+        )
 
 
 def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS - 1) -> Decimal:
@@ -369,8 +393,12 @@ def _wording_finding(
 
 
 def _without_two(items: QuerySet[Item]) -> dict[str, int]:
-    others = items.order_by().annotate(n_candidates=Count("candidates")).exclude(n_candidates=2)
-    return others.aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
+    return (
+        items.order_by()
+        .annotate(n_candidates=Count("candidates"))
+        .exclude(n_candidates=2)
+        .aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
+    )
 
 
 def _preference_finding(field: str, question: ProtocolQuestion, others: dict[str, int]) -> Finding:

@@ -71,11 +71,12 @@ def progress_counts() -> dict[str, Coalesce]:
 
 def first_auto_approval(study: Study) -> datetime | None:
     assignments = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
-    delay = "hit__batch__auto_approval_delay_seconds"
     return min(
         [
             first + timedelta(seconds=seconds)
-            for seconds, first in assignments.values_list(delay).annotate(first=Min("submitted_at"))
+            for seconds, first in assignments.values_list(
+                "hit__batch__auto_approval_delay_seconds"
+            ).annotate(first=Min("submitted_at"))
         ],
         default=None,
     )
@@ -137,10 +138,13 @@ class BatchStanding:
 
     def _price(self, numbers: Iterable[tuple[int | None, int]]) -> Decimal:
         batch = self.batch
-        prices = (
-            n * cost_of_assignment(batch, size or batch.wave_assignments(1)) for size, n in numbers
+        return sum(
+            (
+                n * cost_of_assignment(batch, size or batch.wave_assignments(1))
+                for size, n in numbers
+            ),
+            Decimal(0),
         )
-        return sum(prices, Decimal(0))
 
     @property
     def first_approval_at(self) -> datetime | None:
@@ -162,8 +166,11 @@ def batch_standings(studies: Sequence[Study]) -> list[BatchStanding]:
 def _counts(studies: Sequence[Study]) -> dict[int, list[dict[str, Any]]]:
     undecided = Q(status=Assignment.Status.SUBMITTED, decision="")
     unreadable = Q(submission=None) & ~Q(problem="")
-    rows = Assignment.objects.filter(hit__batch__study__in=studies).order_by()
-    groups = rows.values("hit__batch", SIZE_OF_HIT)
+    groups = (
+        Assignment.objects.filter(hit__batch__study__in=studies)
+        .order_by()
+        .values("hit__batch", SIZE_OF_HIT)
+    )
     # In two parts, which an index finds each, so that what is decided is not read again.
     waiting = groups.filter(undecided).annotate(
         n_undecided=Count("*"),
@@ -183,8 +190,12 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[dict[str, Any]]]:
 
 
 def _appeals(studies: Sequence[Study]) -> dict[int, tuple[int, datetime]]:
-    rows = Appeal.objects.unanswered().filter(assignment__hit__batch__study__in=studies)
-    counts = rows.order_by().values_list("assignment__hit__batch")
+    counts = (
+        Appeal.objects.unanswered()
+        .filter(assignment__hit__batch__study__in=studies)
+        .order_by()
+        .values_list("assignment__hit__batch")
+    )
     return {
         pk: (n, first) for pk, n, first in counts.annotate(n=Count("*"), first=Min("appealed_at"))
     }
@@ -263,8 +274,9 @@ def batch_report(batch: Batch) -> BatchReport:
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
         n_appeals=counted(Appeal.objects.unanswered(), "assignment__hit__batch"),
     )
-    submissions = Submission.objects.filter(assignment__hit__batch=batch).timed()
-    seconds, paid_seconds = _seconds(submissions)
+    seconds, paid_seconds = _seconds(
+        Submission.objects.filter(assignment__hit__batch=batch).timed()
+    )
     return BatchReport(
         batch=batch,
         **counts,
@@ -284,8 +296,9 @@ def order_balance(batch: Batch) -> OrderBalance | None:
     # Cached per version of the study's judgments.
     if batch.document.order.policy != LATIN_SQUARE:
         return None
-    key = f"order-balance:{batch.pk}:{batch.study.judgments_version}"
-    balance: OrderBalance | None = cache.get_or_set(key, lambda: _counted_orders(batch))
+    balance: OrderBalance | None = cache.get_or_set(
+        f"order-balance:{batch.pk}:{batch.study.judgments_version}", lambda: _counted_orders(batch)
+    )
     return balance
 
 
@@ -340,11 +353,16 @@ def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:
 
 
 def list_batches(study: Study) -> list[tuple[Batch, BatchReport]]:
-    started = Batch.objects.of(study).started().select_related("connection")
-    return [(batch, batch_report(batch)) for batch in started.order_by("pk")]
+    return [
+        (batch, batch_report(batch))
+        for batch in Batch.objects.of(study).started().select_related("connection").order_by("pk")
+    ]
 
 
 def list_recruitments(study: Study) -> list[Recruitment]:
     rows = Recruitment.objects.of(study).exclude(public_id="")
-    rows = rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
-    return list(rows.select_related("batch", "recruiter").order_by("pk"))
+    return list(
+        rows.exclude(state__in=[*Recruitment.OVER, Recruitment.State.DRAFT])
+        .select_related("batch", "recruiter")
+        .order_by("pk")
+    )

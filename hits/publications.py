@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ from hits.costs import Estimate, estimate, price_hits, price_practice, require_f
 from hits.endpoints import MTurkClient, translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable
 from hits.limits import earning, run_time
-from hits.models import Batch, Connection, Hit, PracticeHit
+from hits.models import Batch, Hit, PracticeHit
 from hits.plans import add_hits
 from hits.practice import create_practice_type, publish_practice
 from hits.qualification_tests import create_tests
@@ -62,7 +60,14 @@ def publish_batch(
     """Publish what is unpublished of a batch. It can be stopped anywhere and run again: a HIT
     has one request token for all attempts, so that the marketplace refuses a second one and
     names the first. MarketplaceSlow if it takes longer than a run may (hits.limits)."""
-    _require_open(batch.connection)
+    if batch.connection.closed_at is not None:
+        raise BatchUnfit(
+            _(
+                "Connection '{connection}' is closed, so nothing more is published over it. What "
+                "is out is collected and paid all the same."
+            ).format(connection=batch.connection),
+            code="connection_closed",
+        )
     with run_time(), sole_publisher(batch, on_wait) as publisher:
         if batch.closed_at:
             raise BatchUnfit(
@@ -79,28 +84,18 @@ def publish_batch(
             practice = publish_practice(batch, client, requirements_to_practise(batch))
         # Less those of an earlier attempt, which starting has found.
         due = list(Hit.objects.due(batch).values_list("pk", flat=True))
-        with _NewHits() as new_hits:
+        new_hits = _NewHits()
+        try:
             for hit, hit_id in earning(progress)(_create_hits(client, batch, due), len(due)):
-                if (
-                    new_hits.add(hit, hit_id)
-                    and not Batch.objects.open().filter(pk=batch.pk).exists()
-                ):
+                is_written = new_hits.add(hit, hit_id)
+                if is_written and not Batch.objects.open().filter(pk=batch.pk).exists():
                     break  # whoever closed it waits for this, and then expires what is out
                 publisher.renew()
+        finally:
+            new_hits.write()
         n_by_size = new_hits.n_by_size
     cost = price_hits(batch, n_by_size)
     return Publication(n_by_size.total(), cost + price_practice(batch, practice))
-
-
-def _require_open(connection: Connection) -> None:
-    if connection.closed_at is not None:
-        raise BatchUnfit(
-            _(
-                "Connection '{connection}' is closed, so nothing more is published over it. What "
-                "is out is collected and paid all the same."
-            ).format(connection=connection),
-            code="connection_closed",
-        )
 
 
 class _NewHits:
@@ -112,22 +107,16 @@ class _NewHits:
         self._unwritten: dict[int, list[Hit]] = defaultdict(list)
         self._written_at = time.monotonic()
 
-    def __enter__(self) -> _NewHits:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._write()
-
     def add(self, hit: Hit, hit_id: str) -> bool:
         hit.hit_id = hit_id
         self._unwritten[hit.n_assignments].append(hit)
         is_late = time.monotonic() - self._written_at > UNWRITTEN_SECONDS
         is_due = is_late or sum(map(len, self._unwritten.values())) >= CHUNK
         if is_due:
-            self._write()
+            self.write()
         return is_due
 
-    def _write(self) -> None:
+    def write(self) -> None:
         for size, hits in self._unwritten.items():
             # Those that nobody else has written down meanwhile.
             self.n_by_size[size] += Hit.objects.unpublished().bulk_update(hits, ["hit_id"])
@@ -209,8 +198,13 @@ def awaits_publication(batch: Batch) -> bool:
 
 
 def is_being_published(batch: Batch) -> bool:
-    jobs = jobs_of(batch.study).of_kind(PUBLISH).unfinished()
-    return jobs.filter(arguments__batch=batch.pk).exists()
+    return (
+        jobs_of(batch.study)
+        .of_kind(PUBLISH)
+        .unfinished()
+        .filter(arguments__batch=batch.pk)
+        .exists()
+    )
 
 
 def publish_in_background(running: RunningJob) -> str:
@@ -250,8 +244,13 @@ def publish_in_background(running: RunningJob) -> str:
 
 def batches_with_a_wave_due() -> list[Batch]:
     batches = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
-    batches = batches.filter(hits__hit_id="", hits__wave__gt=1).distinct()
-    return [batch for batch in batches.select_related("study") if _is_due(batch)]
+    return [
+        batch
+        for batch in batches.filter(hits__hit_id="", hits__wave__gt=1)
+        .distinct()
+        .select_related("study")
+        if _is_due(batch)
+    ]
 
 
 def _is_due(batch: Batch) -> bool:

@@ -122,8 +122,9 @@ def _questions(document: ProtocolDocument, test: QualificationTest) -> Iterator[
         answers = graded_answers(document, case)
         for index, (question, value) in enumerate(answers):
             number += 1
-            is_last = index == len(answers) - 1
-            yield GradedQuestion(number, case, question, value, index == 0, is_last)
+            yield GradedQuestion(
+                number, case, question, value, index == 0, index == len(answers) - 1
+            )
 
 
 def _description(document: ProtocolDocument, test: QualificationTest, n: int) -> str:
@@ -198,8 +199,11 @@ def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str
             option = SubElement(element, "AnswerOption")
             _text(option, "SelectionIdentifier", f"{value:g}")
             _text(option, "AnswerScore", "1")
-    mapping = SubElement(SubElement(root, "QualificationValueMapping"), "PercentageMapping")
-    _text(mapping, "MaximumSummedScore", str(len(questions)))
+    _text(
+        SubElement(SubElement(root, "QualificationValueMapping"), "PercentageMapping"),
+        "MaximumSummedScore",
+        str(len(questions)),
+    )
     return tostring(root, encoding="unicode")
 
 

@@ -135,12 +135,11 @@ def consent_fingerprint(document: ProtocolDocument) -> str | None:
 
 
 def _scores(document: ProtocolDocument, scores: Mapping[str, float]) -> list[dict[str, Any]]:
-    rows = []
-    for name, value in scores.items():
-        question = document.question(name)
-        if question is not None:
-            rows.append({"title": question.heading, "value": value_in_words(question, value)})
-    return rows
+    return [
+        {"title": question.heading, "value": value_in_words(question, value)}
+        for name, value in scores.items()
+        if (question := document.question(name)) is not None
+    ]
 
 
 def value_in_words(question: ProtocolQuestion, value: float) -> str:
@@ -315,8 +314,9 @@ def _task(
     }
     if document.order.policy == LATIN_SQUARE:
         is_check = [isinstance(each, PlacedCheck) for each in candidates]
-        seed = f"{document.order.seed}\n{item.key}"
-        task["order"]["rows"] = order_rows(is_check, seed, first_slot)
+        task["order"]["rows"] = order_rows(
+            is_check, f"{document.order.seed}\n{item.key}", first_slot
+        )
     return task
 
 

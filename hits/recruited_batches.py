@@ -79,8 +79,9 @@ def judgments_wanted(batch: Batch) -> int:
 
 def places_wanted(batch: Batch, items: int) -> int:
     hits = Hit.objects.of(batch).published().annotate(n_in=Count("assignments"), size=SIZE)
-    rows = hits.values_list("size", "n_in")
-    wanted: list[int] = [size - n_in for size, n_in in rows if size > n_in]
+    wanted: list[int] = [
+        size - n_in for size, n_in in hits.values_list("size", "n_in") if size > n_in
+    ]
     return max(math.ceil(sum(wanted) / items), max(wanted, default=0))
 
 
@@ -143,8 +144,9 @@ def jobs_of_batch(batch: Batch) -> JobQuerySet:
 
 def recruit_in_background(running: RunningJob) -> str:
     job, arguments = running.job, running.arguments
-    rows = Recruitment.objects.select_related("batch__connection", "recruiter")
-    recruitment = rows.get(pk=arguments["recruitment"])
+    recruitment = Recruitment.objects.select_related("batch__connection", "recruiter").get(
+        pk=arguments["recruitment"]
+    )
     is_sent = arguments.get("is_sent")
     if not is_sent:
         _begin_sending(recruitment, job)
@@ -214,8 +216,9 @@ def _require_alone(recruitment: Recruitment) -> None:
     # A failed draft can be tried again after another was requested in its place. Whoever requests
     # that holds the batch, and requests nothing while this is under way.
     Batch.objects.select_for_update(of=("self",)).get(pk=recruitment.batch_id)
-    others = Recruitment.objects.filter(batch=recruitment.batch_id)
-    _require_no_open(others.exclude(pk=recruitment.pk))
+    _require_no_open(
+        Recruitment.objects.filter(batch=recruitment.batch_id).exclude(pk=recruitment.pk)
+    )
 
 
 def _require_wanted(batch: Batch) -> None:
@@ -290,17 +293,26 @@ def _perform(recruitment: Recruitment, arguments: Mapping[str, Any]) -> dict[str
         recruiter_api.erase_participant(recruitment, worker_id=arguments["worker_id"])
     elif action == BONUS:
         bonus = {name: arguments[name] for name in ("worker_id", "amount", "reason")}
-        token = token_of(recruitment, arguments)
-        return {"call": recruiter_api.pay_bonus(recruitment, token, **bonus)}
+        return {
+            "call": recruiter_api.pay_bonus(recruitment, token_of(recruitment, arguments), **bonus)
+        }
     elif action == SETTLE:
         number, was_done = arguments["call"], arguments["was_done"]
         recruiter_api.settle(recruitment, number=number, was_done=was_done)
     elif action == PRICE_BONUS:
-        values = {name: arguments[name] for name in ("worker_id", "amount")}
-        recruiter_api.act(recruitment, BONUS, token_of(recruitment, arguments), values)
+        recruiter_api.act(
+            recruitment,
+            BONUS,
+            token_of(recruitment, arguments),
+            {name: arguments[name] for name in ("worker_id", "amount")},
+        )
     else:
-        values = {name: arguments[name] for name in ("places", "confirmed") if name in arguments}
-        recruiter_api.act(recruitment, action, token_of(recruitment, arguments), values)
+        recruiter_api.act(
+            recruitment,
+            action,
+            token_of(recruitment, arguments),
+            {name: arguments[name] for name in ("places", "confirmed") if name in arguments},
+        )
     return {}
 
 
@@ -367,23 +379,29 @@ DONE_IN = {
 
 
 def note_done_since(connection: Connection) -> None:
-    rows = Recruitment.objects.filter(batch__connection=connection, is_under_way=False)
-    studies = {one.pk: one for one in rows.select_related("batch__study")}
+    studies = {
+        one.pk: one
+        for one in Recruitment.objects.filter(
+            batch__connection=connection, is_under_way=False
+        ).select_related("batch__study")
+    }
     subjects = {subject_of(one.batch.study) for one in studies.values()}
     for job in Job.objects.of_kind(RECRUIT).filter(subject__in=subjects, state=Job.State.FAILED):
         study = studies.get(job.arguments["recruitment"])
         if study is None or job.arguments["number"] != study.n_requests:
             continue
         if message := _done_since(study, job.arguments):
-            rows_of_it = Job.objects.filter(pk=job.pk, state=Job.State.FAILED)
-            rows_of_it.update(state=Job.State.DONE, message=message)
+            Job.objects.filter(pk=job.pk, state=Job.State.FAILED).update(
+                state=Job.State.DONE, message=message
+            )
 
 
 def _done_since(study: Recruitment, arguments: Mapping[str, Any]) -> str:
     action = arguments["action"]
     if action == SETTLE:
-        calls = RecruiterCall.objects.filter(recruitment=study, number=arguments["call"])
-        is_listed = calls.filter(is_uncertain=True).exists()
+        is_listed = RecruiterCall.objects.filter(
+            recruitment=study, number=arguments["call"], is_uncertain=True
+        ).exists()
         return "" if is_listed else _("Nothing of it is left to be settled.")
     is_done = study.state in DONE_IN.get(action, ())
     if action == PLACES:

@@ -2,8 +2,6 @@
 of it. Whatever is requested here may be requested again; answers are checked before anything of
 them is stored."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,8 @@ from hits.calls import count, identifier, text_of, time_of
 from hits.connections import post
 from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
 from hits.models import Batch, Connection, Recruitment
+
+Rows = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class Standing:
 
 
 State = Recruitment.State
-Rows = Sequence[dict[str, Any]]
 PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_DECIMALS = 4
@@ -101,8 +100,10 @@ def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, st
     answer = post(connection, f"{PREFIX}/decisions", {"after": after})
     if answer is None:
         return {}, after
-    rows = _rows(answer, "decisions")
-    decided = {identifier(row, "assignment_id"): text_of(row, "status", most=10) for row in rows}
+    decided = {
+        identifier(row, "assignment_id"): text_of(row, "status", most=10)
+        for row in _rows(answer, "decisions")
+    }
     next_ones = text_of(answer, "after", most=64)
     if next_ones and not AFTER.fullmatch(next_ones):
         raise MarketplaceFault(_("{name} is no time").format(name="after"), code="not_a_time")
@@ -161,15 +162,19 @@ def pay_bonus(
 ) -> int:
     """Return the number of the call. RecruitingRefused also if the recruiter has refused this
     bonus."""
-    content = {
-        "study": recruitment.public_id,
-        "request_token": token,
-        "worker_id": worker_id,
-        "amount": amount,
-        "currency": recruitment.recruiter.currency,
-        "reason": reason,
-    }
-    answer = _ask(recruitment.batch.connection, "/bonus", content, pays=True)
+    answer = _ask(
+        recruitment.batch.connection,
+        "/bonus",
+        {
+            "study": recruitment.public_id,
+            "request_token": token,
+            "worker_id": worker_id,
+            "amount": amount,
+            "currency": recruitment.recruiter.currency,
+            "reason": reason,
+        },
+        pays=True,
+    )
     if answer.get("state") == "refused":  # it was requested before, and nobody heard of it
         raise RecruitingRefused(
             _("The recruiter has refused it since it was requested first. Request it again."),
@@ -183,8 +188,11 @@ def ask_demographics(recruitment: Recruitment) -> None:
 
 
 def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
-    content = {"study": recruitment.public_id, "worker_id": worker_id}
-    _ask(recruitment.batch.connection, "/erase", content)
+    _ask(
+        recruitment.batch.connection,
+        "/erase",
+        {"study": recruitment.public_id, "worker_id": worker_id},
+    )
 
 
 def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:
@@ -291,8 +299,11 @@ def _refused_bonuses(answer: dict[str, Any]) -> tuple[RefusedBonus, ...]:
     if name in answer:
         rows = _rows(answer, name, most=MOST_REFUSED_BONUSES)
     else:
-        calls = _rows(answer, "calls")
-        rows = [row for row in calls if row.get("state") == "refused" and "request_token" in row]
+        rows = [
+            row
+            for row in _rows(answer, "calls")
+            if row.get("state") == "refused" and "request_token" in row
+        ]
     bonuses = (
         RefusedBonus(
             worker_id=identifier(row, "worker_id"),

@@ -49,14 +49,19 @@ def exclude_workers(
 
 
 def listed_workers(batch: Batch) -> list[str]:
-    rows = Exclusion.objects.of(batch).filter(reason=Reason.LISTED)
-    return list(rows.values_list("worker__worker_id", flat=True))
+    return list(
+        Exclusion.objects.of(batch)
+        .filter(reason=Reason.LISTED)
+        .values_list("worker__worker_id", flat=True)
+    )
 
 
 def _write(batch: Batch, workers: QuerySet[Worker], reason: Exclusion.Reason) -> None:
-    new = workers.exclude(pk__in=Exclusion.objects.of(batch).values("worker"))
     Exclusion.objects.bulk_create(
-        [Exclusion(batch=batch, worker=worker, reason=reason) for worker in new],
+        [
+            Exclusion(batch=batch, worker=worker, reason=reason)
+            for worker in workers.exclude(pk__in=Exclusion.objects.of(batch).values("worker"))
+        ],
         ignore_conflicts=True,
     )
 
@@ -74,14 +79,6 @@ def excludes_workers(batch: Batch) -> bool:
 
 def _rules(batch: Batch) -> Qualifications:
     return batch.document.qualifications
-
-
-def exclusion_requirement(batch: Batch) -> dict[str, Any]:
-    return {
-        "QualificationTypeId": batch.exclusion_type_id,
-        "Comparator": "DoesNotExist",
-        "ActionsGuarded": "DiscoverPreviewAndAccept",
-    }
 
 
 def send_exclusions(*, batch: Batch, client: MTurkClient, wave: int = 0) -> int:
@@ -110,8 +107,12 @@ def _write_due(batch: Batch, wave: int) -> None:
         waves = Assignment.objects.of(batch).filter(hit__wave__lt=wave).order_by()
         _write(batch, Worker.objects.filter(pk__in=waves.values("worker")), Reason.EARLIER_WAVE)
     if batch.max_per_worker:
-        of_round = same.filter(hit__batch__round=batch.round).values("worker")
-        full = of_round.annotate(n=Count("*")).filter(n__gte=batch.max_per_worker)
+        full = (
+            same.filter(hit__batch__round=batch.round)
+            .values("worker")
+            .annotate(n=Count("*"))
+            .filter(n__gte=batch.max_per_worker)
+        )
         _write(batch, Worker.objects.filter(pk__in=full.values("worker")), Reason.LIMIT)
 
     _write(batch, _workers_of_excluded_studies(batch), Reason.STUDY)
@@ -132,12 +133,18 @@ def _workers_of_excluded_studies(batch: Batch) -> QuerySet[Worker]:
 
 
 def workers_to_hold(study: Study, marketplace: str, n_first: int) -> QuerySet[Worker]:
-    rows = Assignment.objects.filter(
-        hit__batch__study=study, hit__batch__connection__marketplace=marketplace
+    counts = (
+        Assignment.objects.filter(
+            hit__batch__study=study, hit__batch__connection__marketplace=marketplace
+        )
+        .order_by()
+        .values("worker")
+        .annotate(n=Count("*"))
+        .filter(n__gte=n_first)
     )
-    counts = rows.order_by().values("worker").annotate(n=Count("*")).filter(n__gte=n_first)
-    cleared = WorkerClearance.objects.filter(study=study).values("worker")
-    return Worker.objects.filter(pk__in=counts.values("worker")).exclude(pk__in=cleared)
+    return Worker.objects.filter(pk__in=counts.values("worker")).exclude(
+        pk__in=WorkerClearance.objects.filter(study=study).values("worker")
+    )
 
 
 def clear_workers(*, study: Study, workers: Iterable[Worker], cleared_by: User | None) -> int:
@@ -155,8 +162,10 @@ def clear_workers(*, study: Study, workers: Iterable[Worker], cleared_by: User |
 
 
 def _end_holds(batch: Batch, client: MTurkClient) -> None:
-    cleared = WorkerClearance.objects.filter(study=batch.study_id).values("worker")
-    held = Exclusion.objects.of(batch).filter(reason=Reason.HELD, worker__in=cleared)
+    held = Exclusion.objects.of(batch).filter(
+        reason=Reason.HELD,
+        worker__in=WorkerClearance.objects.filter(study=batch.study_id).values("worker"),
+    )
     for exclusion in held.select_related("worker"):
         try:
             with translated_errors():
@@ -174,8 +183,9 @@ def _end_holds(batch: Batch, client: MTurkClient) -> None:
 def _require_type(batch: Batch, client: MTurkClient) -> None:
     if batch.exclusion_type_id:
         return
-    name = f"Assay {batch.key}: no more HITs"
-    batch.exclusion_type_id = create_type(client, name=name, description=DESCRIPTION)
+    batch.exclusion_type_id = create_type(
+        client, name=f"Assay {batch.key}: no more HITs", description=DESCRIPTION
+    )
     Batch.objects.filter(pk=batch.pk).update(exclusion_type_id=batch.exclusion_type_id)
 
 
@@ -225,8 +235,9 @@ def requirements(
     rows: list[dict[str, Any]] = []
     if countries:
         comparator = "EqualTo" if len(countries) == 1 else "In"
-        locales = [{"Country": code} for code in countries]
-        rows.append(_requirement(LOCALE, comparator, LocaleValues=locales))
+        rows.append(
+            _requirement(LOCALE, comparator, LocaleValues=[{"Country": code} for code in countries])
+        )
     rows += [_requirement(language_type_id(code), "Exists") for code in dict.fromkeys(languages)]
     if min_approval_percent:
         rows.append(_at_least(PERCENT_APPROVED, min_approval_percent))
@@ -306,7 +317,8 @@ def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeD
         rows.append(_requirement(MASTERS, "Exists"))
     rows += requirements_of_tests(batch)
     if batch.exclusion_type_id:
-        rows.append(exclusion_requirement(batch))
+        guarded = {"ActionsGuarded": "DiscoverPreviewAndAccept"}
+        rows.append(_requirement(batch.exclusion_type_id, "DoesNotExist", **guarded))
     return _typed(rows)
 
 

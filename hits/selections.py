@@ -63,7 +63,7 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
 
 
 def selected_items(draft: Batch) -> dict[int, float | None]:
-    """Item keys with the probability of each being drawn; None for those picked by hand."""
+    # By item key, the probability of being drawn; None for those picked by hand.
     rows: list[Row] = list(items_without_hit(draft).values_list("pk", "key", "condition"))
     if "keys" in draft.selection:
         return dict.fromkeys(_items_of_keys(draft, rows))
@@ -111,11 +111,14 @@ def require_judge(draft: Batch) -> None:
             _("The scores or the question that items are chosen by are gone."),
             code="selection_gone",
         )
-    text = _(
-        "Where the judge is least sure is learned from rated items: at least %(n)s of them must be "
-        "scored and rated first."
+    raise BatchUnfit(
+        _(
+            "Where the judge is least sure is learned from rated items: at least %(n)s of them "
+            "must be scored and rated first."
+        )
+        % {"n": LEAST_OF_A_PILOT},
+        code="pilot_too_small",
     )
-    raise BatchUnfit(text % {"n": LEAST_OF_A_PILOT}, code="pilot_too_small")
 
 
 def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
@@ -173,5 +176,10 @@ def _quote_list(keys: Sequence[str]) -> str:
 
 def n_out_elsewhere(batch: Batch) -> int:
     hits = Hit.objects.published().filter(batch__study=batch.study_id, batch__round=batch.round)
-    elsewhere = hits.exclude(batch__connection=batch.connection_id)
-    return elsewhere.order_by().values("item").distinct().count()
+    return (
+        hits.exclude(batch__connection=batch.connection_id)
+        .order_by()
+        .values("item")
+        .distinct()
+        .count()
+    )

@@ -117,10 +117,14 @@ def _write(draft: DraftDecision) -> None:
             _verdict(draft)
             _pay(draft, PART)
         case Action.OVERRIDE:
-            rows = Assignment.objects.filter(pk=draft.assignment_id)
-            n = override(assignments=rows, feedback=text, decided_by=reviewer)
-            message = _("Its rejection is overridden already.")
-            require_possible(assignment, bool(n), message, "overridden_already")
+            n = override(
+                assignments=Assignment.objects.filter(pk=draft.assignment_id),
+                feedback=text,
+                decided_by=reviewer,
+            )
+            require_possible(
+                assignment, bool(n), _("Its rejection is overridden already."), "overridden_already"
+            )
         case Action.BONUS:
             _pay(draft, bonus_purpose(text))
         case Action.MESSAGE:
@@ -137,8 +141,12 @@ def _write(draft: DraftDecision) -> None:
 
 def _verdict(draft: DraftDecision) -> None:
     decision = Decision.APPROVE if draft.action == Action.APPROVE else Decision.REJECT
-    rows = Assignment.objects.filter(pk=draft.assignment_id)
-    n = decide(assignments=rows, decision=decision, feedback=draft.text, decided_by=draft.reviewer)
+    n = decide(
+        assignments=Assignment.objects.filter(pk=draft.assignment_id),
+        decision=decision,
+        feedback=draft.text,
+        decided_by=draft.reviewer,
+    )
     require_possible(draft.assignment, bool(n), _("It is decided already."), "decided_already")
 
 

@@ -64,12 +64,15 @@ def _unfinished(study: Study) -> Iterator[CodedText]:
         )
     calls = RecruiterCall.objects.to_look_after()
     if n := calls.filter(recruitment__batch__study=study).count():
-        text = ngettext(
-            "%(n)s call to a recruiter waits for you: settle it, or put it away.",
-            "%(n)s calls to a recruiter wait for you: settle them, or put them away.",
-            n,
+        yield CodedText(
+            ngettext(
+                "%(n)s call to a recruiter waits for you: settle it, or put it away.",
+                "%(n)s calls to a recruiter wait for you: settle them, or put them away.",
+                n,
+            )
+            % {"n": n},
+            "calls_to_look_after",
         )
-        yield CodedText(text % {"n": n}, "calls_to_look_after")
     if n := Assignment.objects.undecided().filter(hit__batch__study=study).count():
         yield CodedText(
             ngettext(
@@ -187,8 +190,13 @@ def delete_study(*, study: Study, actor: User | None) -> None:
     jobs_of(row).finished().delete()
     team, slug, title = row.team, row.slug, row.title
     row.delete()
-    details = {"title": title, **contents}
-    record(team=team, actor=actor, action="study.delete", subject=slug, details=details)
+    record(
+        team=team,
+        actor=actor,
+        action="study.delete",
+        subject=slug,
+        details={"title": title, **contents},
+    )
 
 
 # The annotator is a pseudonym; no marketplace's id of a worker may stand here.
@@ -231,8 +239,12 @@ PUBLIC_NAMES = (
 
 def marketplace_ids(submissions: Collection[int]) -> dict[int, tuple[str, str]]:
     rows = Assignment.objects.filter(submission__in=submissions).order_by()
-    ids = rows.values_list("submission", "hit__hit_id", "assignment_id")
-    return {submission: (hit, assignment) for submission, hit, assignment in ids}
+    return {
+        submission: (hit, assignment)
+        for submission, hit, assignment in rows.values_list(
+            "submission", "hit__hit_id", "assignment_id"
+        )
+    }
 
 
 def submission_rows(study: Study) -> RowFile:
@@ -241,8 +253,10 @@ def submission_rows(study: Study) -> RowFile:
 
 def public_submission_rows(study: Study) -> RowFile:
     indices = [NAMES.index(name) for name in PUBLIC_NAMES]
-    rows = (tuple(row[index] for index in indices) for row in _rows(study))
-    return RowFile({name: KINDS[name] for name in PUBLIC_NAMES}, rows)
+    return RowFile(
+        {name: KINDS[name] for name in PUBLIC_NAMES},
+        (tuple(row[index] for index in indices) for row in _rows(study)),
+    )
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:

@@ -34,10 +34,12 @@ class StudyTexts:
 def study_texts(study: Study) -> StudyTexts:
     same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
     items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
-    candidates = Candidate.objects.filter(item__study=study.pk)
-    of_candidates = candidates.aggregate(**same, n_characters=Sum(Length("text")))
-    questions = sorted(study.questions.all(), key=lambda one: one.pk)
-    return StudyTexts(study, items, of_candidates, questions)
+    of_candidates = Candidate.objects.filter(item__study=study.pk).aggregate(
+        **same, n_characters=Sum(Length("text"))
+    )
+    return StudyTexts(
+        study, items, of_candidates, sorted(study.questions.all(), key=lambda one: one.pk)
+    )
 
 
 CENT = Decimal("0.01")
@@ -194,8 +196,13 @@ def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Du
 
 def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
     newest = submissions.accepted().plausibly_timed().order_by("-pk")
-    newest_seconds = newest.values_list("seconds", flat=True)[:MOST_MEASURED]
-    return measured_duration([each for each in newest_seconds if each is not None])
+    return measured_duration(
+        [
+            each
+            for each in newest.values_list("seconds", flat=True)[:MOST_MEASURED]
+            if each is not None
+        ]
+    )
 
 
 def n_implausible(study: Study) -> int:

@@ -33,8 +33,9 @@ def checked_addresses(host: str) -> list[str] | None:
     """
     if settings.OWN_MACHINE:
         return []
-    entries = getaddrinfo(host, None, type=SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    addresses = list(
+        dict.fromkeys(str(entry[4][0]) for entry in getaddrinfo(host, None, type=SOCK_STREAM))
+    )
     is_allowed = all(is_public(address.partition("%")[0]) for address in addresses)
     return addresses if is_allowed else None
 

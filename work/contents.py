@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 
 from django.apps import apps
 from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, storages
 from django.db import connection, models, transaction
@@ -60,7 +61,6 @@ def write_object(content: bytes) -> StoredObject:
 
 
 def read_object(stored: StoredObject) -> bytes:
-    """The content; ContentMissing where it is not there, or is another."""
     try:
         with _storage().open(stored.name) as file:
             content = bytes(file.read())
@@ -89,7 +89,6 @@ def object_keys() -> Iterator[UUID]:
 
 
 def delete_old_object(key: UUID, *, before: datetime) -> bool:
-    """Delete an object that was written before a time; whether it was."""
     name, storage = StoredObject(key, b"").name, _storage()
     if storage.get_modified_time(name) >= before:
         return False
@@ -107,6 +106,29 @@ def _listed(folder: str) -> tuple[list[str], list[str]]:
 
 def _storage() -> Storage:
     return storages["objects"]
+
+
+@register(Tags.files, deploy=True)
+def check_objects(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    if not settings.CONTENT_IN_OBJECTS:
+        return []
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        stored = write_object(b"check --deploy")
+        read_object(stored)
+        delete_object(stored)
+    except (OSError, BotoCoreError, ClientError, ContentMissing) as refused:
+        return [
+            Error(
+                "Nothing can be stored, read and deleted in the storage that OBJECTS_URL names: "
+                f"{refused}",
+                hint="Name one that is there, with keys that may do all three "
+                "(docs/operations.md).",
+                id="work.E001",
+            )
+        ]
+    return []
 
 
 class SyncedFolder(FileSystemStorage):
@@ -167,7 +189,6 @@ def stored_form(content: bytes, *, in_objects: bool) -> bytes:
 
 
 def content_of(stored: bytes) -> bytes:
-    """The content that a value stands for; ContentMissing where its object is not there."""
     referenced = object_of(stored)
     return stored.removeprefix(MARK + WHOLE) if referenced is None else read_object(referenced)
 
@@ -175,8 +196,9 @@ def content_of(stored: bytes) -> bytes:
 def object_of(stored: bytes) -> StoredObject | None:
     if len(stored) != REFERENCE_BYTES or not stored.startswith(MARK + REFERENCE):
         return None
-    key = stored[-KEY_BYTES - DIGEST_BYTES : -DIGEST_BYTES]
-    return StoredObject(UUID(bytes=key), stored[-DIGEST_BYTES:])
+    return StoredObject(
+        UUID(bytes=stored[-KEY_BYTES - DIGEST_BYTES : -DIGEST_BYTES]), stored[-DIGEST_BYTES:]
+    )
 
 
 # All columns of contents of the site: moving what they hold, and sweeping what none refers to.

@@ -29,8 +29,6 @@ class JobPostponed(WorkError):
 
 
 class JobStopped(WorkError):
-    """A person stopped the job."""
-
     def __init__(self) -> None:
         super().__init__("Stopped; what was done until then is kept.")
 

@@ -172,10 +172,11 @@ def job_in_turn(job_id: int) -> int | None:
     # A job that is not announced yet has a message of its own on the way.
     announced = Q(enqueued_at__isnull=False) | Q(pk=job_id)
     due = Job.objects.due(timezone.now()).filter(announced, queue=queue)
-    turns = due.order_by(
-        is_next_round, F("requested_by").asc(nulls_first=True), "enqueued_at", "pk"
+    return (
+        due.order_by(is_next_round, F("requested_by").asc(nulls_first=True), "enqueued_at", "pk")
+        .values_list("pk", flat=True)
+        .first()
     )
-    return turns.values_list("pk", flat=True).first()
 
 
 def swap_messages(*, job_id: int, done: Job) -> None:
@@ -222,7 +223,6 @@ class RunningJob(Lease):
         self.is_complete = True
 
     def check(self) -> None:
-        """LeaseLost or JobStopped, where the job must not go on."""
         super().check()
         if self.stop_requested:
             raise JobStopped
@@ -241,9 +241,11 @@ class RunningJob(Lease):
         }
 
     def finish(self, state: Job.State, message: str) -> None:
-        """Write down what came of the job, unless it is in other hands."""
-        now = timezone.now()
-        changes = self.changes() | {"state": state, "message": message, "finished_at": now}
+        changes = self.changes() | {
+            "state": state,
+            "message": message,
+            "finished_at": timezone.now(),
+        }
         if not self.rows().update(lease_token="", leased_until=None, **changes):
             logger.warning("'%s' is in other hands; it is not marked %s here.", self.job, state)
 
@@ -291,13 +293,15 @@ def run_in_turn(job_id: int) -> str:
 
 
 def run_job(job_id: int) -> str:
-    """Do the job of that key, unless it does not wait; return its state afterwards."""
     running = claim(job_id)
     return _do(running) if running else "not queued"
 
 
 def _do(running: RunningJob) -> str:
-    with structlog.contextvars.bound_contextvars(**_log_context(running.job)):
+    about = {"subject": running.job.subject} if running.job.subject else {}
+    with structlog.contextvars.bound_contextvars(
+        job=running.job.pk, kind=running.job.kind, **about
+    ):
         current.append(running)
         try:
             with heartbeat(running):
@@ -311,15 +315,12 @@ def _do(running: RunningJob) -> str:
     return job.state
 
 
-def _log_context(job: Job) -> dict[str, Any]:
-    context: dict[str, Any] = {"job": job.pk, "kind": job.kind}
-    return context | {"subject": job.subject} if job.subject else context
-
-
 def _log_outcome(job: Job) -> None:
     seconds = (timezone.now() - (job.started_at or job.created_at)).total_seconds()
-    facts = {"state": job.state, "attempt": job.attempts, "duration_seconds": round(seconds, 3)}
-    logger.info("job", extra=facts)
+    logger.info(
+        "job",
+        extra={"state": job.state, "attempt": job.attempts, "duration_seconds": round(seconds, 3)},
+    )
 
 
 def claim(job_id: int) -> RunningJob | None:
@@ -392,8 +393,9 @@ def _retry(running: RunningJob, reason: str) -> None:
 
 
 def retry_delay(n_attempts: int) -> timedelta:
-    seconds = settings.WORK_RETRY_SECONDS * 2 ** (n_attempts - 1)
-    return timedelta(seconds=min(seconds, MOST_DELAY_SECONDS))
+    return timedelta(
+        seconds=min(settings.WORK_RETRY_SECONDS * 2 ** (n_attempts - 1), MOST_DELAY_SECONDS)
+    )
 
 
 def _release(running: RunningJob) -> None:

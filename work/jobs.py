@@ -27,8 +27,11 @@ def clean_up(running: RunningJob) -> str:
     days = timedelta(days=settings.WORK_KEEP_DAYS)
     old = finished.filter(finished_at__lt=now - days) if days else finished.none()
     n_jobs = old.exclude(pk__in=kept.order_by().values("pk")).delete()[0]
-    succeeded = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
-    n_jobs += succeeded.delete()[0]
+    n_jobs += (
+        finished.of_kind(*periodic)
+        .filter(state=Job.State.DONE, finished_at__lt=now - DAY)
+        .delete()[0]
+    )
     n_messages = delete_taken(before=now - DAY)
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
     return f"{n_jobs} old jobs and {n_messages} old messages deleted."

@@ -55,17 +55,19 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.unfinished().filter(stop_requested=False)
 
     def due(self, now: datetime) -> JobQuerySet:
-        latest = now + timedelta(seconds=MOST_DELAY_SECONDS) + CLOCK_SLACK
-        waits = Q(run_after__gt=now, run_after__lte=latest)
+        waits = Q(
+            run_after__gt=now,
+            run_after__lte=now + timedelta(seconds=MOST_DELAY_SECONDS) + CLOCK_SLACK,
+        )
         return self.queued().filter(Q(run_after=None) | ~waits)
 
     def lapsed(self, now: datetime) -> JobQuerySet:
-        """Running by their own account, but nobody renewed the lease in time."""
         return self.running().filter(lapsed(now))
 
     def latest_of_each_kind(self) -> JobQuerySet:
-        newest = self.order_by().values("kind").annotate(last=models.Max("pk"))
-        return self.filter(pk__in=newest.values("last"))
+        return self.filter(
+            pk__in=self.order_by().values("kind").annotate(last=models.Max("pk")).values("last")
+        )
 
 
 class Job(Leased):
@@ -167,8 +169,6 @@ class Job(Leased):
 
 
 class PeriodicRun(models.Model):
-    """When something that happens by time happens next, for all processes together."""
-
     name = models.CharField(max_length=40, unique=True)
     next_at = models.DateTimeField(default=timezone.now)
     last_at = models.DateTimeField(null=True, blank=True)

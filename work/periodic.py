@@ -196,13 +196,19 @@ def is_late(now: datetime) -> bool:
     then = now - LATE_AFTER
     if PeriodicRun.objects.filter(next_at__lt=then).exists():
         return True
-    jobs = Job.objects.due(now).filter(kind__in=PeriodicRun.objects.values("name"))
-    return jobs.alias(since=Coalesce("run_after", "created_at")).filter(since__lt=then).exists()
+    return (
+        Job.objects.due(now)
+        .filter(kind__in=PeriodicRun.objects.values("name"))
+        .alias(since=Coalesce("run_after", "created_at"))
+        .filter(since__lt=then)
+        .exists()
+    )
 
 
 def _backlog(queue: str, row: dict[str, Any] | None, now: datetime) -> Backlog:
     if row is None:
         return Backlog(queue, 0, 0, 0, 0, 0.0)
     oldest_at: datetime | None = row.pop("oldest_at")
-    waited = max((now - oldest_at).total_seconds(), 0.0) if oldest_at else 0.0
-    return Backlog(oldest_seconds=waited, **row)
+    return Backlog(
+        oldest_seconds=max((now - oldest_at).total_seconds(), 0.0) if oldest_at else 0.0, **row
+    )

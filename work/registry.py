@@ -62,7 +62,6 @@ def register(
     every_seconds: float | None = None,
     kept: Q | None = None,
 ) -> Callable[[Handler], Handler]:
-    """Register the decorated function as the handler of a kind, by time if `every_seconds`."""
     if queue not in QUEUES:
         raise ValueError(f"queue must be one of {', '.join(QUEUES)}, got {queue!r}")
 

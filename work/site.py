@@ -18,8 +18,12 @@ def serve_site(bind: str, *, threads: int, greeting: str) -> None:
     The supervisor is a program of its own because this process has imported all of Django, which
     would take 80 MB as long as the site runs.
     """
-    parts = [[part.name, part.command] for part in site_parts(bind, threads)]
-    plan = {"parts": parts, "folder": str(settings.BASE_DIR), "bind": bind, "greeting": greeting}
+    plan = {
+        "parts": [[part.name, part.command] for part in site_parts(bind, threads)],
+        "folder": str(settings.BASE_DIR),
+        "bind": bind,
+        "greeting": greeting,
+    }
     sys.stdout.flush()
     os.chdir(settings.BASE_DIR)
     # Not as an argument: the greeting may hold a password, and all users may list arguments.
@@ -36,7 +40,6 @@ def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str
 
 
 def require_free(bind: str) -> None:
-    """AddressUnfit where that is no address, or something listens there."""
     host, _, port = bind.rpartition(":")
     if not (host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise AddressUnfit(f"--bind takes HOST:PORT, not '{bind}'.")
@@ -51,15 +54,16 @@ def require_free(bind: str) -> None:
 
 def site_parts(bind: str, threads: int) -> list[Part]:
     processes = settings.WEB_PROCESSES
-    command = site_command(bind, processes=processes, threads=threads)
-    server = Part(f"web server (processes: {processes}, threads of each: {threads})", command)
+    server = Part(
+        f"web server (processes: {processes}, threads of each: {threads})",
+        site_command(bind, processes=processes, threads=threads),
+    )
     return [server, *(_worker(queues) for queues in shared_queues(settings.WORKER_PROCESSES))]
 
 
 def shared_queues(n_workers: int) -> list[list[str]]:
     """The queues of each worker: each queue has a worker, and workers beyond that have all."""
-    shares = [list(QUEUES[position::n_workers]) for position in range(n_workers)]
-    return [share or list(QUEUES) for share in shares]
+    return [list(QUEUES[position::n_workers] or QUEUES) for position in range(n_workers)]
 
 
 def _worker(queues: list[str]) -> Part:

@@ -43,8 +43,9 @@ def end_with_parent(*, grace_seconds: float = GRACE_SECONDS) -> None:
     For web workers, which end by themselves then, except where a second signal reached one in
     the handler of the first: gunicorn's handler waits for a lock that it holds.
     """
-    arguments = (os.getppid(), grace_seconds)
-    threading.Thread(target=_watch_parent, args=arguments, name="parent", daemon=True).start()
+    threading.Thread(
+        target=_watch_parent, args=(os.getppid(), grace_seconds), name="parent", daemon=True
+    ).start()
 
 
 def _watch_parent(parent: int, grace_seconds: float) -> None:
@@ -96,7 +97,6 @@ class Supervisor:
         self._read_end, self._write_end = os.pipe()
 
     def watch(self) -> None:
-        """Start what does not run, again and again; PartFailed where that is of no use."""
         while True:
             for part in self.parts:
                 self.look_after(part)

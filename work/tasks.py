@@ -19,7 +19,6 @@ from work.rq_backend import RQBackend
 
 @task(queue_name=INTERACTIVE)
 def do_job(job_id: int) -> str:
-    """Do the job whose turn it is: the one of that key, or another of its queue that waits."""
     return run_message(job_id)
 
 
@@ -56,8 +55,12 @@ def waiting_ids(queue: str) -> set[str]:
     backend = _backend()
     if isinstance(backend, RQBackend):
         return backend.waiting_ids(queue)
-    ready = DBTaskResult.objects.ready().filter(queue_name=queue)
-    return {str(key) for key in ready.values_list("pk", flat=True)}
+    return {
+        str(key)
+        for key in DBTaskResult.objects.ready()
+        .filter(queue_name=queue)
+        .values_list("pk", flat=True)
+    }
 
 
 def ping() -> str:
@@ -68,7 +71,7 @@ def ping() -> str:
 
 
 def delete_taken(*, before: datetime) -> int:
-    """Delete messages, older than that, which workers that died had taken; return how many."""
+    # Those that workers which died had taken.
     backend = _backend()
     if isinstance(backend, RQBackend):
         return backend.delete_taken(QUEUES, before=before)

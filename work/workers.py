@@ -21,8 +21,6 @@ MOST_PAUSE_SECONDS = 15.0
 
 
 class Worker:
-    """Works off queues; outlives a database or a Redis that is away for a while."""
-
     def __init__(self, queues: list[str]) -> None:
         self.queues = queues
         self.is_stopping = False

@@ -1,5 +1,3 @@
-"""The review desk's lists: what waits for a decision, what was decided, what workers say to it."""
-
 from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus
@@ -89,8 +87,9 @@ class AssignmentSerializer(serializers.Serializer[Any]):
         return [draft.action for draft in row.drafts]
 
     def get_decision_problem(self, row: QueueRow) -> str:
-        may = self._may(Permission.VIEW_WORKERS)
-        return _problem(row.assignment.decision_problem, may_see_workers=may)
+        return _problem(
+            row.assignment.decision_problem, may_see_workers=self._may(Permission.VIEW_WORKERS)
+        )
 
 
 def _problem(text: str, *, may_see_workers: bool) -> str:
@@ -130,20 +129,19 @@ class Assignments(Endpoint):
         study = self.study(slug, Permission.REVIEW)
         list_name = self.filters(DeskFilters)["show"]
         is_named = Permission.VIEW_WORKERS in self.permissions
-        if is_named:
-            _record_opening(study, self.person)
-        rows = _Queue(study, self.person, list_name, is_named=is_named)
-        return page(request, rows, AssignmentSerializer)
-
-
-def _record_opening(study: Study, user: User) -> None:
-    if cache.add(f"desk:{study.pk}:{user.pk}", True, OPENING.total_seconds()):
-        record(team=study.team, actor=user, action="workers.view", subject=study.slug)
+        opening = f"desk:{study.pk}:{self.person.pk}"
+        if is_named and cache.add(opening, True, OPENING.total_seconds()):
+            record(team=study.team, actor=self.person, action="workers.view", subject=study.slug)
+        return page(
+            request, _Queue(study, self.person, list_name, is_named=is_named), AssignmentSerializer
+        )
 
 
 def assignment_of(study: Study, assignment_id: int) -> Assignment:
-    rows = Assignment.objects.filter(hit__batch__study=study)
-    return get_object_or_404(rows.select_related("hit__batch", "worker"), pk=assignment_id)
+    return get_object_or_404(
+        Assignment.objects.filter(hit__batch__study=study).select_related("hit__batch", "worker"),
+        pk=assignment_id,
+    )
 
 
 class NoteInput(Input):
@@ -192,8 +190,10 @@ class AppealSerializer(serializers.ModelSerializer[Appeal]):
     problem = serializers.SerializerMethodField(help_text="Why the answer could not be sent.")
 
     def get_problem(self, appeal: Appeal) -> str:
-        may = Permission.VIEW_WORKERS in self.context["request"]._request.permissions
-        return _problem(appeal.problem, may_see_workers=may)
+        return _problem(
+            appeal.problem,
+            may_see_workers=Permission.VIEW_WORKERS in self.context["request"]._request.permissions,
+        )
 
     class Meta:
         model = Appeal
@@ -210,8 +210,9 @@ class Appeals(Endpoint):
 
         Access: those who may review.
         """
-        rows = Appeal.objects.of(self.study(slug, Permission.REVIEW))
-        related = rows.select_related("assignment__hit__item")
+        related = Appeal.objects.of(self.study(slug, Permission.REVIEW)).select_related(
+            "assignment__hit__item"
+        )
         return page(request, related.order_by("answered_at", "appealed_at", "pk"), AppealSerializer)
 
 
@@ -228,6 +229,10 @@ class AppealAnswer(Endpoint):
         """
         study = self.study(slug, Permission.REVIEW)
         answer = self.input(AppealAnswerInput)["answer"]
-        appeal = get_object_or_404(Appeal.objects.of(study), assignment=assignment_id)
-        answer_appeal(appeal=appeal, answer=answer, actor=self.person, study=study)
+        answer_appeal(
+            appeal=get_object_or_404(Appeal.objects.of(study), assignment=assignment_id),
+            answer=answer,
+            actor=self.person,
+            study=study,
+        )
         return accepted(request, study, request_sending(study=study, requested_by=self.person))

@@ -1,5 +1,3 @@
-"""Batches: how they stand, what they came to, and changes to those that are out."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -148,8 +146,11 @@ class OneBatch(Endpoint):
 
 
 def batches_of(study: Study) -> BatchQuerySet:
-    rows = Batch.objects.of(study).select_related("study__team", "connection", "protocol")
-    return rows.progressing()
+    return (
+        Batch.objects.of(study)
+        .select_related("study__team", "connection", "protocol")
+        .progressing()
+    )
 
 
 def _batch(study: Study, batch_id: int) -> Batch:
@@ -260,5 +261,6 @@ class Collection(Endpoint):
         Access: those who may edit.
         """
         study = self.study(slug, Permission.EDIT)
-        job = request_study_job(study=study, kind=COLLECT, requested_by=self.person)
-        return accepted(request, study, job)
+        return accepted(
+            request, study, request_study_job(study=study, kind=COLLECT, requested_by=self.person)
+        )

@@ -1,5 +1,3 @@
-"""Decisions on submitted work: prepared, taken back, made by rule, and sent together."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -20,7 +18,7 @@ from hits.api.assignments import (
 )
 from hits.api.batches import usd, valid_data
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
-from hits.drafts import Action, Summary, draft_all, drafts_of, summary_of, undo_draft
+from hits.drafts import Action, draft_all, drafts_of, summary_of, undo_draft
 from hits.models import Assignment, DraftDecision
 from hits.pages.rules import RULES, draft_by, rule_preview
 from hits.sending import DraftsResult, record_drafts, request_sending, retry_refused
@@ -52,7 +50,8 @@ class SummarySerializer(serializers.Serializer[Any]):
     )
 
 
-def _summary(endpoint: Endpoint, summary: Summary) -> dict[str, Any]:
+def _summary(endpoint: Endpoint, study: Study, *, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    summary = summary_of(drafts_of(study, endpoint.person))
     may_see_money = Permission.VIEW_MONEY in endpoint.permissions
     content = {
         "drafts": summary.drafts,
@@ -61,7 +60,7 @@ def _summary(endpoint: Endpoint, summary: Summary) -> dict[str, Any]:
         "total_usd": summary.total_usd if may_see_money else None,
         "elsewhere_usd": summary.elsewhere_usd if may_see_money else None,
     }
-    return dict(SummarySerializer(content).data)
+    return Response(SummarySerializer(content).data, status=status)
 
 
 class DecisionInput(Input):
@@ -100,8 +99,7 @@ class Drafts(Endpoint):
 
         Access: those who may review.
         """
-        study = self.study(slug, Permission.REVIEW)
-        return Response(_summary(self, summary_of(drafts_of(study, self.person))))
+        return _summary(self, self.study(slug, Permission.REVIEW))
 
     @writes("draft_decisions", DecisionInput, SummarySerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request, slug: str) -> Response:
@@ -114,8 +112,7 @@ class Drafts(Endpoint):
         _require_spending(self, [action])
         assignments = _assignments(study, body.pop("assignments"))
         draft_all(reviewer=self.person, assignments=assignments, action=action, **body)
-        summary = summary_of(drafts_of(study, self.person))
-        return Response(_summary(self, summary), status=HTTPStatus.CREATED)
+        return _summary(self, study, status=HTTPStatus.CREATED)
 
 
 def _require_spending(endpoint: Endpoint, actions: list[Action]) -> None:
@@ -124,8 +121,11 @@ def _require_spending(endpoint: Endpoint, actions: list[Action]) -> None:
 
 
 def _assignments(study: Study, keys: list[int]) -> list[Assignment]:
-    of_study = Assignment.objects.filter(hit__batch__study=study)
-    rows = of_study.select_related("hit__batch__connection", "worker").in_bulk(keys)
+    rows = (
+        Assignment.objects.filter(hit__batch__study=study)
+        .select_related("hit__batch__connection", "worker")
+        .in_bulk(keys)
+    )
     if missing := [key for key in keys if key not in rows]:
         raise serializers.ValidationError(
             {"assignments": [_("The study has no assignment {key}.").format(key=missing[0])]}
@@ -151,8 +151,9 @@ class Undo(Endpoint):
         """
         study = self.study(slug, Permission.REVIEW)
         key = self.input(UndoInput).get("assignment")
-        about = assignment_of(study, key) if key else None
-        draft = undo_draft(reviewer=self.person, study=study, assignment=about)
+        draft = undo_draft(
+            reviewer=self.person, study=study, assignment=assignment_of(study, key) if key else None
+        )
         if draft is None:
             raise Conflict(_("There is nothing to take back."))
         return Response(DraftSerializer(draft).data)
@@ -196,11 +197,14 @@ class RulePreviewEndpoint(Endpoint):
         name = body.pop("rule")
         preview = rule_preview(study, name, valid_data(RULES[name].form(body)))
         may_see_money = Permission.VIEW_MONEY in self.permissions
-        content = {
-            "assignments": [one.pk for one in preview.assignments],
-            "total_usd": preview.summary.total_usd if may_see_money else None,
-        }
-        return Response(RulePreviewSerializer(content).data)
+        return Response(
+            RulePreviewSerializer(
+                {
+                    "assignments": [one.pk for one in preview.assignments],
+                    "total_usd": preview.summary.total_usd if may_see_money else None,
+                }
+            ).data
+        )
 
 
 class RuleDrafts(Endpoint):
@@ -217,8 +221,7 @@ class RuleDrafts(Endpoint):
         draft_by(
             name, reviewer=self.person, study=study, keys=keys, values=valid_data(rule.form(body))
         )
-        summary = summary_of(drafts_of(study, self.person))
-        return Response(_summary(self, summary), status=HTTPStatus.CREATED)
+        return _summary(self, study, status=HTTPStatus.CREATED)
 
 
 class SendInput(Input):
@@ -257,8 +260,12 @@ class Send(Endpoint):
         )
         is_any = bool(result.n_recorded)
         job = request_sending(study=study, requested_by=self.person) if is_any else None
-        content = {"n_recorded": result.n_recorded, "problems": result.problems, "job": job}
-        return Response(SentSerializer(content, context={"request": request}).data)
+        return Response(
+            SentSerializer(
+                {"n_recorded": result.n_recorded, "problems": result.problems, "job": job},
+                context={"request": request},
+            ).data
+        )
 
 
 class Retry(Endpoint):

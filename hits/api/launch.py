@@ -1,5 +1,3 @@
-"""Launching: what it costs and pays and what is wrong with it, then the batch, once."""
-
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any
@@ -196,13 +194,20 @@ class LaunchPreview(Endpoint):
         """
         study, terms = self.study(slug, Permission.SPEND), self.input(LaunchPreviewInput)
         again = terms.pop("again", None)
-        batch = Batch.objects.of(study).filter(pk=again).first() if again else None
-        view = _view(self, study, terms, again=batch)
+        view = _view(
+            self,
+            study,
+            terms,
+            again=Batch.objects.of(study).filter(pk=again).first() if again else None,
+        )
         if view.draft is None:
             raise _refusal(view)
         may_name = Permission.VIEW_WORKERS in self.permissions or "excluded_workers" in terms
-        context = {"may_name_workers": may_name, "request": request}
-        return Response(LaunchPreviewSerializer(view, context=context).data)
+        return Response(
+            LaunchPreviewSerializer(
+                view, context={"may_name_workers": may_name, "request": request}
+            ).data
+        )
 
 
 class Batches(Endpoint):
@@ -224,13 +229,15 @@ class Batches(Endpoint):
         study, terms = self.study(slug, Permission.SPEND), self.input(LaunchInput)
         total, confirmed = terms.pop("total_usd"), terms.pop("confirm_usd", None)
         view = _view(self, study, terms, is_final=True)
-        amount = "" if confirmed is None else f"{confirmed:.2f}"
-        launched = launch_batch(view, total=f"{total:.2f}", amount=amount)
+        launched = launch_batch(
+            view, total=f"{total:.2f}", amount="" if confirmed is None else f"{confirmed:.2f}"
+        )
         if launched is None:
             raise _refusal(view)
         stored = batches_of(study).get(pk=launched[0].pk)
-        data = BatchSerializer(stored, context={"request": request}).data
-        return Response(data, status=HTTPStatus.CREATED)
+        return Response(
+            BatchSerializer(stored, context={"request": request}).data, status=HTTPStatus.CREATED
+        )
 
 
 def _view(
@@ -250,8 +257,12 @@ def _view(
         del terms["excluded_workers"]
     # A program confirms a part and a price, so that the rest can be what it means without a word.
     begun = {**start.form.data, "how": start.form.data["how"] or THE_REST}
-    content = {**begun, **{name: _text(name, terms[name]) for name in terms}}
-    return LaunchView(study, endpoint.person, content, is_final=is_final)
+    return LaunchView(
+        study,
+        endpoint.person,
+        {**begun, **{name: _text(name, terms[name]) for name in terms}},
+        is_final=is_final,
+    )
 
 
 def _text(name: str, value: Any) -> Any:

@@ -1,5 +1,3 @@
-"""Studies that one has a role in."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -63,8 +61,12 @@ class Studies(Endpoint):
         Access: signed in.
         """
         filters = self.filters(StudyFilters)
-        visible = with_roles_of(Study.objects.visible_to(self.person), self.person)
-        rows = visible.counted().select_related("team").prefetch_related("questions")
+        rows = (
+            with_roles_of(Study.objects.visible_to(self.person), self.person)
+            .counted()
+            .select_related("team")
+            .prefetch_related("questions")
+        )
         return page(
             request, rows.filter(_chosen(filters)).order_by("-created_at", "-pk"), StudySerializer
         )
@@ -77,15 +79,21 @@ class Studies(Endpoint):
         Access: signed in; for a team, those who may edit its studies.
         """
         body = self.input(NewStudyInput)
-        team = self.team_to_edit(body["team"])
-        common: dict[str, Any] = {"title": body["title"], "owner": self.person, "team": team}
+        common: dict[str, Any] = {
+            "title": body["title"],
+            "owner": self.person,
+            "team": self.team_to_edit(body["team"]),
+        }
         if "copy_of" in body:
             study = copy_study(source=self.study(body["copy_of"]), **common)
         else:
             study = begin_study(template=body["template"], **common)
         answer = StudySerializer(self.study(study.slug), context={"request": request})
-        headers = {"Location": address_of(request, "study", study.slug)}
-        return Response(answer.data, status=HTTPStatus.CREATED, headers=headers)
+        return Response(
+            answer.data,
+            status=HTTPStatus.CREATED,
+            headers={"Location": address_of(request, "study", study.slug)},
+        )
 
 
 def _chosen(filters: dict[str, Any]) -> Q:
@@ -116,8 +124,11 @@ class OneStudy(Endpoint):
 
         Access: those who may edit the study.
         """
-        study = self.study(slug, Permission.EDIT)
-        rename_study(study=study, title=self.input(NameInput)["title"], actor=self.person)
+        rename_study(
+            study=self.study(slug, Permission.EDIT),
+            title=self.input(NameInput)["title"],
+            actor=self.person,
+        )
         return self.answer(slug)
 
     @writes("delete_study", None, JobSerializer, status=HTTPStatus.ACCEPTED, or_nothing=True)

@@ -1,5 +1,3 @@
-"""A crowd for tests, demonstrations and load: sending it to work, with answers given before."""
-
 import hashlib
 import hmac
 import json
@@ -62,8 +60,9 @@ class Page(HTMLParser):
         elif "notice" in values.get("class", "").split():
             self._notice_tag, self._depth = tag, 1
         if tag == "form":
-            classes = frozenset(values.get("class", "").split())
-            self.forms.append(Form(values.get("action", ""), classes))
+            self.forms.append(
+                Form(values.get("action", ""), frozenset(values.get("class", "").split()))
+            )
             self._in_form = True
         elif tag == "input" and self._in_form and values.get("type") not in UNSENT:
             self.forms[-1].fields[values.get("name", "")] = values.get("value", "")
@@ -120,19 +119,17 @@ class CrowdWorker:
 
     def _enter(self, path: str) -> bool:
         page = Page(self._get(path).text)
-        asking = (form for form in page.forms if any("password" in name for name in form.fields))
-        form = next(asking, None)
+        form = next(
+            (form for form in page.forms if any("password" in name for name in form.fields)), None
+        )
         if form is None:
             raise CrowdStuck(
                 f"There is no form with a password at {self.site_url}{path}.", code="no_login"
             )
-        answer = self._fill(self.site_url + path, self._completed_form(form))
-        return urlsplit(answer.url).path != path
-
-    def _completed_form(self, form: Form) -> Form:
         credentials = {name: self._password for name in form.fields if "password" in name}
         credentials |= {name: self.name for name in form.fields if name == "username"}
-        return Form(form.action, form.classes, form.fields | credentials)
+        completed = Form(form.action, form.classes, form.fields | credentials)
+        return urlsplit(self._fill(self.site_url + path, completed).url).path != path
 
     def accept(self, hit_id: str) -> Task | None:
         return self._accept(f"/worker/hits/{hit_id}/")
@@ -195,8 +192,11 @@ class CrowdWorker:
     def submit(self, task: Task, answer: dict[str, Any]) -> None:
         if answer.get("simulated"):
             answer = answer | {"mark": simulation_mark(task.assignment_id, secret=self._secret)}
-        fields = {"assignmentId": task.assignment_id, "answer": json.dumps(answer)}
-        self._request("POST", task.submit_url, data=fields)
+        self._request(
+            "POST",
+            task.submit_url,
+            data={"assignmentId": task.assignment_id, "answer": json.dumps(answer)},
+        )
 
     def _get(self, path: str, *, accepted_statuses: Collection[int] = ()) -> requests.Response:
         return self._request(
@@ -220,8 +220,9 @@ class CrowdWorker:
                 answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **options)
             except requests.RequestException as error:
                 if pause_seconds is None or not self._was_answered:
-                    text = f"No worker site answers at {self.site_url}: {error}"
-                    raise CrowdStuck(text, code="no_site") from error
+                    raise CrowdStuck(
+                        f"No worker site answers at {self.site_url}: {error}", code="no_site"
+                    ) from error
             else:
                 self._was_answered = True
                 if answer.status_code not in BUSY or pause_seconds is None:
@@ -293,8 +294,9 @@ class RecordedAnswers:
 
     def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
         item = self.items[page["item"]]
-        drafts = self.by_item.get(item, [])
-        draft = next((d for d in drafts if worker in (d.identity, d.annotator)), None)
+        draft = next(
+            (d for d in self.by_item.get(item, []) if worker in (d.identity, d.annotator)), None
+        )
         if draft is None:
             raise CrowdStuck(
                 f"The record has no answer of '{worker}' for item '{item}'.", code="no_answer"
@@ -309,8 +311,9 @@ class RecordedAnswers:
                     f"'{item}'.",
                     code="no_judgment",
                 )
-        values = {pair: record[name] for pair, name in names.items()}
-        return form_answer(page, values, draft.justification)
+        return form_answer(
+            page, {pair: record[name] for pair, name in names.items()}, draft.justification
+        )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,3 @@
-"""A crowd that nobody has to find: a seeded model of annotators, for every kind of question."""
-
 import math
 import random
 from collections import defaultdict
@@ -166,8 +164,10 @@ class SimulatedAnswers:
             for item in study.items.prefetch_related("candidates")
             for candidate in item.candidates.all()
         }
-        checks = PlacedCheck.objects.filter(item__study=study).select_related("compared")
-        self.checks = {(str(each.item_id), each.blind_key): each for each in checks}
+        self.checks = {
+            (str(each.item_id), each.blind_key): each
+            for each in PlacedCheck.objects.filter(item__study=study).select_related("compared")
+        }
 
     def answer(
         self, worker: str, page: dict[str, Any], change: Change | None = None
@@ -270,8 +270,10 @@ class SimulatedAnswers:
             chosen = (key if value == 1 else None) if key else value
             if name in names and chosen and chosen != TIE:
                 chance = self._random(worker, page["item"], self._key(page["item"], chosen))
-                text = self._words(chance, page["reason"]["least_length"])
-                yield {"candidate": chosen, "text": text}
+                yield {
+                    "candidate": chosen,
+                    "text": self._words(chance, page["reason"]["least_length"]),
+                }
 
     def _words(
         self, chance: random.Random, least: int, question: dict[str, Any] | None = None
@@ -286,8 +288,10 @@ class SimulatedAnswers:
 
 
 def right_values(page: dict[str, Any]) -> dict[AnswerKey, float]:
-    rows = page.get("practice", {}).get("answers", ())
-    return {(row["candidate"], row["question"]): row["value"] for row in rows}
+    return {
+        (row["candidate"], row["question"]): row["value"]
+        for row in page.get("practice", {}).get("answers", ())
+    }
 
 
 def _subjects(

@@ -38,8 +38,11 @@ class ReviewCommand(BaseCommand):
 
     def send(self, study: Study, *, as_json: bool, problems: Sequence[str] = ()) -> None:
         result = send_review(study=study, reporter=bar)
-        text = "\n".join([*problems, str(result)])
-        self.report(text, result.record() | {"problems": list(problems)}, as_json=as_json)
+        self.report(
+            "\n".join([*problems, str(result)]),
+            result.record() | {"problems": list(problems)},
+            as_json=as_json,
+        )
 
 
 def add_spend_argument(parser: CommandParser) -> None:
@@ -68,8 +71,12 @@ def require_typed_amount(payments: Iterable[tuple[Assignment, Decimal]], typed: 
 
 
 def require_room(study: Study, assignments: Iterable[Assignment]) -> None:
-    batches = {assignment.hit.batch_id for assignment in assignments}
-    require_within_budgets(study=study, extra_usd_by_batch=dict.fromkeys(batches, Decimal(0)))
+    require_within_budgets(
+        study=study,
+        extra_usd_by_batch=dict.fromkeys(
+            {assignment.hit.batch_id for assignment in assignments}, Decimal(0)
+        ),
+    )
 
 
 def study_with_batches(slug: str) -> Study:

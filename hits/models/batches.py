@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 import secrets
 from datetime import datetime, timedelta
@@ -36,25 +34,26 @@ SIZE = Coalesce(F("max_assignments"), F("batch__max_assignments"))
 
 
 class BatchQuerySet(models.QuerySet["Batch"]):
-    def of(self, study: Study) -> BatchQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(study=study)
 
-    def started(self) -> BatchQuerySet:
+    def started(self) -> Self:
         # Something of them may be on a marketplace.
         return self.exclude(hit_type_id="")
 
-    def open(self) -> BatchQuerySet:
+    def open(self) -> Self:
         return self.filter(closed_at=None)
 
-    def started_of(self, slug: str) -> list[Batch]:
+    def started_of(self, slug: str) -> list["Batch"]:
         batches = list(self.of(Study.objects.named(slug)).started().select_related("study"))
         if not batches:
             raise NothingPublished(slug)
         return batches
 
-    def parts_beside(self, draft: Batch) -> BatchQuerySet:
-        same = self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
-        return same.order_by("part")
+    def parts_beside(self, draft: "Batch") -> Self:
+        return self.filter(
+            study=draft.study_id, round=draft.round, connection=draft.connection
+        ).order_by("part")
 
     def progressing(self) -> Self:
         # Each counted on its own: joined, a batch's HITs would be counted once per assignment.
@@ -228,16 +227,16 @@ class Batch(models.Model):
 
 
 class HitRecordQuerySet(models.QuerySet["Hit"]):
-    def of(self, batch: Batch) -> HitRecordQuerySet:
+    def of(self, batch: Batch) -> Self:
         return self.filter(batch=batch)
 
-    def unpublished(self) -> HitRecordQuerySet:
+    def unpublished(self) -> Self:
         return self.filter(hit_id="")
 
-    def published(self) -> HitRecordQuerySet:
+    def published(self) -> Self:
         return self.exclude(hit_id="")
 
-    def awaited(self, *, decided_since: datetime) -> HitRecordQuerySet:
+    def awaited(self, *, decided_since: datetime) -> Self:
         """Those that an answer is to come for, or the marketplace's own decision on an answer
         that was submitted before this time. Complete HITs that wait for our decision are not
         among them."""
@@ -262,10 +261,14 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
                 n_rejected=Count("assignments__hit", filter=is_rejected),
             )
         )
-        counts = rows.filter(such).values_list("pk", "n_taken", "n_usable", "n_rejected")
-        return {pk: (taken, usable, rejected) for pk, taken, usable, rejected in counts}
+        return {
+            pk: (taken, usable, rejected)
+            for pk, taken, usable, rejected in rows.filter(such).values_list(
+                "pk", "n_taken", "n_usable", "n_rejected"
+            )
+        }
 
-    def awaiting_change(self) -> HitRecordQuerySet:
+    def awaiting_change(self) -> Self:
         # What is intended is not what the marketplace has confirmed.
         is_resized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
         is_retimed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
@@ -274,17 +277,21 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
             | Q(is_retimed, batch__expires_at__isnull=False)
         )
 
-    def collectable(self) -> HitRecordQuerySet:
+    def collectable(self) -> Self:
         # Published, and without all the answers that they will have, all decided.
         n_decisions = Count("assignments", filter=~Q(assignments__status="Submitted"))
-        n_needed = Coalesce(F("n_answers"), SIZE)
-        return self.published().annotate(n_decided=n_decisions).filter(n_decided__lt=n_needed)
+        return (
+            self.published()
+            .annotate(n_decided=n_decisions)
+            .filter(n_decided__lt=Coalesce(F("n_answers"), SIZE))
+        )
 
-    def short_of_answers(self) -> HitRecordQuerySet:
-        counts = self.annotate(n_collected=Count("assignments"))
-        return counts.filter(n_collected__lt=Coalesce(F("n_answers"), SIZE))
+    def short_of_answers(self) -> Self:
+        return self.annotate(n_collected=Count("assignments")).filter(
+            n_collected__lt=Coalesce(F("n_answers"), SIZE)
+        )
 
-    def due(self, batch: Batch) -> HitRecordQuerySet:
+    def due(self, batch: Batch) -> Self:
         rest = self.of(batch).unpublished()
         wave = rest.aggregate(first=Min("wave"))["first"]
         earlier = self.of(batch).filter(wave__lt=wave or 1)
@@ -292,7 +299,7 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
             return self.none()
         return rest.filter(wave=wave)
 
-    def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
+    def uncollected_since(self, at: datetime) -> Self:
         # The longest ago first, for an interrupted collection to go on.
         late = self.exclude(collected_at__gte=at)
         return late.order_by(F("collected_at").asc(nulls_first=True), "pk")
@@ -338,8 +345,11 @@ class Hit(models.Model):
 
     @property
     def placed_checks(self) -> list[PlacedCheck]:
-        rows = self.item.placed_checks.all()
-        return [row for row in rows if row.protocol_id == self.batch.protocol_id]
+        return [
+            row
+            for row in self.item.placed_checks.all()
+            if row.protocol_id == self.batch.protocol_id
+        ]
 
     @property
     def first_slot(self) -> int:
@@ -380,38 +390,39 @@ class Worker(models.Model):
 
 
 class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
-    def of(self, batch: Batch) -> AssignmentRecordQuerySet:
+    def of(self, batch: Batch) -> Self:
         return self.filter(hit__batch=batch)
 
-    def unread(self) -> AssignmentRecordQuerySet:
+    def unread(self) -> Self:
         return self.filter(submission=None)
 
-    def unreadable(self) -> AssignmentRecordQuerySet:
+    def unreadable(self) -> Self:
         return self.unread().exclude(problem="")
 
-    def undecided(self) -> AssignmentRecordQuerySet:
+    def undecided(self) -> Self:
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
 
-    def held(self) -> AssignmentRecordQuerySet:
+    def held(self) -> Self:
         return self.filter(submission__evidence__is_held=True)
 
-    def decided_but_unsent(self) -> AssignmentRecordQuerySet:
-        unsent = self.filter(status=Assignment.Status.SUBMITTED, decision_problem="")
-        return unsent.exclude(decision="")
+    def decided_but_unsent(self) -> Self:
+        return self.filter(status=Assignment.Status.SUBMITTED, decision_problem="").exclude(
+            decision=""
+        )
 
-    def overridden_but_unsent(self) -> AssignmentRecordQuerySet:
+    def overridden_but_unsent(self) -> Self:
         return self.filter(
             status=Assignment.Status.REJECTED,
             decision=Assignment.Decision.OVERRIDE,
             decision_problem="",
         )
 
-    def overridable(self) -> AssignmentRecordQuerySet:
-        late = timezone.now() - OVERRIDABLE_FOR
-        rejections = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
-        return rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+    def overridable(self) -> Self:
+        return self.filter(
+            status=Assignment.Status.REJECTED, submitted_at__gt=timezone.now() - OVERRIDABLE_FOR
+        ).exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
 
-    def refused(self) -> AssignmentRecordQuerySet:
+    def refused(self) -> Self:
         # The few that there are, by their index; "not equal to nothing" would read them all.
         return self.filter(decision_problem__gt="")
 

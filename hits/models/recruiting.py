@@ -1,8 +1,6 @@
 """Recruiters whom a marketplace calls for a team, and their studies of batches: a mirror of what
 the marketplace says. Tokens, and who participants are, stay there."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,10 +19,10 @@ from hits.models.batches import Batch
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
-    def of(self, team: Team) -> ConnectionQuerySet:
+    def of(self, team: Team) -> Self:
         return self.filter(team=team)
 
-    def usable(self) -> ConnectionQuerySet:
+    def usable(self) -> Self:
         return self.filter(closed_at=None)
 
 
@@ -168,8 +166,10 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
         is_open = Q(batch__closed_at=None) | Q(state__in=Recruitment.LIVE)
         is_open |= Q(batch__closed_at__gt=recently) & ~Q(public_id="")
         is_open |= Q(is_under_way=True) | Q(n_waiting__gt=0, recruiter__is_connected=True)
-        uncertain = RecruiterCall.objects.filter(recruitment=OuterRef("pk"), is_uncertain=True)
-        return self.filter(is_open | Exists(uncertain)).exclude(state__in=Recruitment.OVER)
+        return self.filter(
+            is_open
+            | Exists(RecruiterCall.objects.filter(recruitment=OuterRef("pk"), is_uncertain=True))
+        ).exclude(state__in=Recruitment.OVER)
 
     def live(self) -> Self:
         return self.filter(state__in=Recruitment.LIVE)

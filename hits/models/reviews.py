@@ -1,7 +1,6 @@
-from __future__ import annotations
-
 import hashlib
 from decimal import Decimal
+from typing import Self
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -27,13 +26,13 @@ PART = "part"
 
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
-    def of(self, study: Study) -> PaymentQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(assignment__hit__batch__study=study)
 
-    def unsent(self) -> PaymentQuerySet:
+    def unsent(self) -> Self:
         return self.filter(state=DeliveryState.INTENDED)
 
-    def standing(self) -> PaymentQuerySet:
+    def standing(self) -> Self:
         return self.exclude(state=DeliveryState.REFUSED)
 
 
@@ -178,10 +177,10 @@ class Budget(models.Model):
 
 
 class DraftQuerySet(models.QuerySet["DraftDecision"]):
-    def of(self, study: Study) -> DraftQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(assignment__hit__batch__study=study.pk)
 
-    def by(self, reviewer: AbstractBaseUser) -> DraftQuerySet:
+    def by(self, reviewer: AbstractBaseUser) -> Self:
         return self.filter(reviewer=reviewer.pk)
 
 
@@ -257,13 +256,13 @@ class RejectionReason(models.Model):
 
 
 class AppealQuerySet(models.QuerySet["Appeal"]):
-    def of(self, study: Study) -> AppealQuerySet:
+    def of(self, study: Study) -> Self:
         return self.filter(assignment__hit__batch__study=study.pk)
 
-    def unanswered(self) -> AppealQuerySet:
+    def unanswered(self) -> Self:
         return self.filter(answer="")
 
-    def unsent(self) -> AppealQuerySet:
+    def unsent(self) -> Self:
         return self.exclude(answer="").filter(state=DeliveryState.INTENDED)
 
 

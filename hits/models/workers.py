@@ -3,8 +3,6 @@
 Practice HITs are not HITs of the study: no submission, judgment or decision is of one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Self
 
@@ -22,26 +20,31 @@ IS_PAID = Q(answers__status=Assignment.Status.APPROVED)
 
 
 class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
-    def of(self, batch: Batch) -> PracticeHitQuerySet:
+    def of(self, batch: Batch) -> Self:
         return self.filter(batch=batch)
 
-    def unpublished(self) -> PracticeHitQuerySet:
+    def unpublished(self) -> Self:
         return self.filter(hit_id="")
 
-    def published(self) -> PracticeHitQuerySet:
+    def published(self) -> Self:
         return self.exclude(hit_id="")
 
-    def awaited(self) -> PracticeHitQuerySet:
+    def awaited(self) -> Self:
         n_needed = Coalesce(F("n_answers"), F("max_assignments"))
-        rows = self.published().annotate(n_settled=Count("answers", filter=IS_PAID))
-        return rows.filter(n_settled__lt=n_needed)
+        return (
+            self.published()
+            .annotate(n_settled=Count("answers", filter=IS_PAID))
+            .filter(n_settled__lt=n_needed)
+        )
 
     def paid(self) -> Self:
         return self.annotate(n_paid=Count("answers", filter=IS_PAID))
 
-    def awaiting_expiry(self) -> PracticeHitQuerySet:
-        is_retimed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
-        return self.published().filter(is_retimed, batch__expires_at__isnull=False)
+    def awaiting_expiry(self) -> Self:
+        return self.published().filter(
+            ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None),
+            batch__expires_at__isnull=False,
+        )
 
 
 class PracticeHit(models.Model):
@@ -124,10 +127,10 @@ class PracticeAnswer(models.Model):
 
 
 class PracticeResultQuerySet(models.QuerySet["PracticeResult"]):
-    def of_type(self, study: Study, type_id: str) -> PracticeResultQuerySet:
+    def of_type(self, study: Study, type_id: str) -> Self:
         return self.filter(study=study, type_id=type_id)
 
-    def unsent(self) -> PracticeResultQuerySet:
+    def unsent(self) -> Self:
         return self.filter(state=DeliveryState.INTENDED)
 
 
@@ -160,10 +163,10 @@ class PracticeResult(models.Model):
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
-    def of(self, batch: Batch) -> ExclusionQuerySet:
+    def of(self, batch: Batch) -> Self:
         return self.filter(batch=batch)
 
-    def unsent(self) -> ExclusionQuerySet:
+    def unsent(self) -> Self:
         return self.filter(state=DeliveryState.INTENDED)
 
 

@@ -121,8 +121,11 @@ def qualification_test_rows(
     document: ProtocolDocument, faults: list[Fault]
 ) -> list[QualificationTestRow]:
     tests = document.qualifications.tests
-    paths = [fault.path for fault in faults if fault.path[:2] == ("qualifications", "tests")]
-    wrong = {path[2] for path in paths if path[2:]}
+    wrong = {
+        fault.path[2]
+        for fault in faults
+        if fault.path[:2] == ("qualifications", "tests") and fault.path[2:]
+    }
     return [
         QualificationTestRow(index, test, _case_rows(document, index, test), index in wrong)
         for index, test in enumerate(tests)
@@ -152,10 +155,14 @@ def tests_of(data: Data) -> dict[str, Any]:
 def _test(data: Data, index: int) -> dict[str, Any]:
     prefix = f"t{index}-"
     values = read_fields(data, prefix, QualificationTest)
-    n_cases = count_in(data, f"{prefix}n_cases", MOST_CASES)
-    cases = [_case(data, f"{prefix}case{number}-") for number in range(n_cases)]
-    filled = [case for case in cases if case["candidate"].strip()]
-    return values | {"title": values["title"].strip(), "cases": filled}
+    cases = [
+        _case(data, f"{prefix}case{number}-")
+        for number in range(count_in(data, f"{prefix}n_cases", MOST_CASES))
+    ]
+    return values | {
+        "title": values["title"].strip(),
+        "cases": [case for case in cases if case["candidate"].strip()],
+    }
 
 
 def _case(data: Data, prefix: str) -> dict[str, Any]:
@@ -211,8 +218,9 @@ def change_tests(document: ProtocolDocument, action: str) -> tuple[ProtocolDocum
     elif name == "remove-test" and tests:
         del tests[index]
         index = max(index - 1, 0)
-    qualifications = replace(document.qualifications, tests=tuple(tests))
-    return replace(document, qualifications=qualifications), index
+    return replace(
+        document, qualifications=replace(document.qualifications, tests=tuple(tests))
+    ), index
 
 
 def field_of_test(path: tuple[str | int, ...]) -> str:
@@ -291,10 +299,11 @@ def _answer_rows(
         if each.kind in PRACTISED_KINDS
         and (each.about == ITEM and not each.options.is_comparison) is is_of_item
     ]
-    scores = {**dict.fromkeys(holder.feedback), **holder.scores}
     return [
         {"score": row, "feedback": holder.feedback.get(row.name, "")}
-        for row in score_rows(document, questions, scores)
+        for row in score_rows(
+            document, questions, {**dict.fromkeys(holder.feedback), **holder.scores}
+        )
     ]
 
 
@@ -303,26 +312,36 @@ def practice_in(data: Data) -> dict[str, Any]:
         return {}
     values = read_fields(data, "practice-", Practice)
     n_pages = count_in(data, "practice-n_pages", MOST_PAGES)
-    pages = [_page(data, f"p{index}-") for index in range(n_pages)]
-    return {"practice": values | {"title": values["title"].strip(), "items": pages}}
+    return {
+        "practice": values
+        | {
+            "title": values["title"].strip(),
+            "items": [_page(data, f"p{index}-") for index in range(n_pages)],
+        }
+    }
 
 
 def _page(data: Data, prefix: str) -> dict[str, Any]:
     page = _filled(read_fields(data, prefix, PracticeItem), "item")
-    n = count_in(data, f"{prefix}n_candidates", MOST_CANDIDATES)
-    candidates = [_candidate(data, f"{prefix}c{number}-") for number in range(n)]
+    candidates = [
+        _candidate(data, f"{prefix}c{number}-")
+        for number in range(count_in(data, f"{prefix}n_candidates", MOST_CANDIDATES))
+    ]
     page["candidates"] = [each for each in candidates if any(each.values())]
     return page | _practice_answers(data, prefix)
 
 
 def _candidate(data: Data, prefix: str) -> dict[str, Any]:
-    candidate = _filled(read_fields(data, prefix, PracticeCandidate), "candidate")
-    return candidate | _practice_answers(data, prefix)
+    return _filled(read_fields(data, prefix, PracticeCandidate), "candidate") | _practice_answers(
+        data, prefix
+    )
 
 
 def _practice_answers(data: Data, prefix: str) -> dict[str, Any]:
-    feedback = texts_of(data, f"{prefix}feedback-")
-    return {"scores": scores_of(data, f"{prefix}score-"), "feedback": feedback}
+    return {
+        "scores": scores_of(data, f"{prefix}score-"),
+        "feedback": texts_of(data, f"{prefix}feedback-"),
+    }
 
 
 def _filled(texts: dict[str, str], key: str) -> dict[str, Any]:

@@ -68,8 +68,12 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug)
     page = page_of(request, unreadable_assignments(study).select_related("worker", "hit__item"))
     if len(page) and may(request, Permission.VIEW_WORKERS) and request.method == "GET":
-        details = {"page": "answers", "n_workers": len(page)}
-        record_in(study, actor=person(request), action="worker.view", details=details)
+        record_in(
+            study,
+            actor=person(request),
+            action="worker.view",
+            details={"page": "answers", "n_workers": len(page)},
+        )
     batches = Batch.objects.of(study).select_related("connection").progressing()
     context = {
         "progress": progress_of(study),
@@ -85,8 +89,9 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def collect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit."""
-    study = study_for(request, slug, Permission.EDIT)
-    request_study_job(study=study, kind=COLLECT, requested_by=person(request))
+    request_study_job(
+        study=study_for(request, slug, Permission.EDIT), kind=COLLECT, requested_by=person(request)
+    )
     messages.success(request, _("Collecting in the background; this page follows it."))
     return redirect("console:answers", slug)
 
@@ -187,8 +192,12 @@ def batch_of(study: Study, batch_id: int) -> Batch:
 
 
 def _last_job(study: Study, batch: Batch) -> Any:
-    of_batch = jobs_of(study).of_kind(APPLY_CHANGES, ANSWER_BY_CROWD)
-    jobs = of_batch.filter(arguments__batch=batch.pk).latest_of_each_kind()
+    jobs = (
+        jobs_of(study)
+        .of_kind(APPLY_CHANGES, ANSWER_BY_CROWD)
+        .filter(arguments__batch=batch.pk)
+        .latest_of_each_kind()
+    )
     at_work = (job for job in jobs if job.kind == ANSWER_BY_CROWD and job.is_unfinished)
     return next(at_work, None) or max(jobs, key=lambda job: job.pk, default=None)
 
@@ -257,8 +266,9 @@ def file(
     """
     study = study_for(request, slug, Permission.OWN)
     row = batch_of(study, batch_id)
-    drafted = Recruitment.objects.filter(batch=row).exclude(public_id="")
-    recruitment = get_object_or_404(drafted, pk=recruitment_id)
+    recruitment = get_object_or_404(
+        Recruitment.objects.filter(batch=row).exclude(public_id=""), pk=recruitment_id
+    )
     if name not in FILES:
         raise Http404
     try:
@@ -275,8 +285,9 @@ def file(
 def put_away(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> HttpResponse:
     """Access: those who may spend. A call that was refused is listed no more."""
     row = batch_of(study_for(request, slug, Permission.SPEND), batch_id)
-    calls = RecruiterCall.objects.filter(recruitment__batch=row, is_uncertain=False)
-    calls.filter(pk=call_id, put_away_at=None).update(put_away_at=timezone.now())
+    RecruiterCall.objects.filter(
+        recruitment__batch=row, is_uncertain=False, pk=call_id, put_away_at=None
+    ).update(put_away_at=timezone.now())
     return _back(slug, batch_id)
 
 
@@ -285,9 +296,12 @@ def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> Http
     """Access: those who may spend."""
     study = study_for(request, slug, Permission.SPEND)
     row = batch_of(study, batch_id)
-    decisions = Q(is_uncertain=True) | Q(kind__in=SENT_AGAIN)
-    calls = RecruiterCall.objects.filter(decisions, recruitment__batch=row)
-    call = get_object_or_404(calls.select_related("recruitment"), pk=call_id)
+    call = get_object_or_404(
+        RecruiterCall.objects.filter(
+            Q(is_uncertain=True) | Q(kind__in=SENT_AGAIN), recruitment__batch=row
+        ).select_related("recruitment"),
+        pk=call_id,
+    )
     values = {"call": call.number, "was_done": request.POST.get("was_done") == "yes"}
     try:
         request_change(

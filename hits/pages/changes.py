@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,8 +16,7 @@ from console.forms import UsdField
 from hits.changes import (
     NOTHING_MORE,
     add_assignments,
-    close_batch,
-    expire_batch,
+    end_batch,
     extend_batch,
     missing_assignments,
     price_of_extension,
@@ -59,6 +56,37 @@ class ExpiryForm(forms.Form):
             format=DATE_AND_TIME, attrs={"type": "datetime-local", "class": "form-control"}
         ),
     )
+
+
+class ConfirmationForm(forms.Form):
+    n_added = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    expected_assignments = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    expected_usd = UsdField(max_digits=12, widget=forms.HiddenInput)
+    typed_usd = forms.CharField(
+        label=gettext_lazy("Type the amount to confirm"),
+        widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "decimal"}),
+    )
+
+    def __init__(self, *args: Any, is_typed: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | {"label_suffix": ""})
+        if not is_typed:
+            del self.fields["typed_usd"]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        amount = data.get("typed_usd")
+        if amount is not None and amount.strip().lstrip("$") != f"{data.get('expected_usd')}":
+            self.add_error("typed_usd", _("This is not the amount above."))
+        return data
+
+    @property
+    def expected(self) -> Estimate:
+        return Estimate(
+            0,
+            self.cleaned_data["expected_assignments"],
+            self.cleaned_data["expected_usd"],
+            Decimal(0),
+        )
 
 
 @dataclass(frozen=True)
@@ -133,8 +161,9 @@ def _preview_expiry(batch: Batch, values: dict[str, Any]) -> Preview:
     if not batch.is_recruited:
         sentences.append(_("The money held for assignments that nobody took is released."))
     elif Recruitment.objects.filter(batch=batch).live().exists():
-        text = _("The study stays open at the recruiter: stop it first, or people come in vain.")
-        sentences.append(text)
+        sentences.append(
+            _("The study stays open at the recruiter: stop it first, or people come in vain.")
+        )
     return Preview(tuple(sentences))
 
 
@@ -236,14 +265,14 @@ CHANGES = {
         gettext_lazy("Expire now"),
         forms.Form,
         _preview_expiry,
-        lambda batch, values, expected, actor: expire_batch(batch=batch, actor=actor),
+        lambda batch, values, expected, actor: end_batch(batch=batch, actor=actor),
     ),
     "close": Change(
         gettext_lazy("Close the batch"),
         gettext_lazy("Close the batch"),
         forms.Form,
         _preview_closing,
-        lambda batch, values, expected, actor: close_batch(batch=batch, actor=actor),
+        lambda batch, values, expected, actor: end_batch(batch=batch, actor=actor, is_closed=True),
     ),
     "crowd": Change(
         gettext_lazy("Have a simulated crowd answer"),
@@ -284,35 +313,12 @@ def make_change(
     confirmation: ConfirmationForm,
     actor: User,
 ) -> Job:
-    values = values | {"n_added": confirmation.cleaned_data["n_added"]}
-    change.perform(batch, values, confirmation.expected, actor)
+    change.perform(
+        batch,
+        values | {"n_added": confirmation.cleaned_data["n_added"]},
+        confirmation.expected,
+        actor,
+    )
     return request_study_job(
         study=batch.study, kind=change.job, arguments={"batch": batch.pk}, requested_by=actor
     )
-
-
-class ConfirmationForm(forms.Form):
-    n_added = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    expected_assignments = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    expected_usd = UsdField(max_digits=12, widget=forms.HiddenInput)
-    typed_usd = forms.CharField(
-        label=gettext_lazy("Type the amount to confirm"),
-        widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "decimal"}),
-    )
-
-    def __init__(self, *args: Any, is_typed: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs | {"label_suffix": ""})
-        if not is_typed:
-            del self.fields["typed_usd"]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        amount = data.get("typed_usd")
-        if amount is not None and amount.strip().lstrip("$") != f"{data.get('expected_usd')}":
-            self.add_error("typed_usd", _("This is not the amount above."))
-        return data
-
-    @property
-    def expected(self) -> Estimate:
-        total = self.cleaned_data["expected_usd"]
-        return Estimate(0, self.cleaned_data["expected_assignments"], total, Decimal(0))

@@ -54,8 +54,9 @@ class StudyTeamForm(forms.Form):
             initial={"name": (_("%(user)s's team") % {"user": user.get_username()})},
             label_suffix="",
         )
-        teams = Membership.objects.filter(user=user, role__in=MAY_EDIT).values("team")
-        rows = Team.objects.filter(pk__in=teams)
+        rows = Team.objects.filter(
+            pk__in=Membership.objects.filter(user=user, role__in=MAY_EDIT).values("team")
+        )
         self.fields["team"].queryset = rows  # type: ignore[attr-defined]
         self.fields["team"].initial = rows.first()
         if not may_create_teams(user):
@@ -136,15 +137,17 @@ class RecruiterForm(forms.Form):
             self._propose_again(last)
 
     def _propose_again(self, last: Job) -> None:
-        kept = ("connection", "name", "workspace", "project")
-        self.initial.update({name: last.arguments[name] for name in kept})
+        self.initial.update(
+            {name: last.arguments[name] for name in ("connection", "name", "workspace", "project")}
+        )
         if not (field := _refused_field(last)):
             return
-        attributes = {
-            "aria-invalid": "true",
-            "aria-describedby": f"{REFUSED_ID} id_recruiter_{field}_helptext",
-        }
-        self.fields[field].widget.attrs.update(attributes)
+        self.fields[field].widget.attrs.update(
+            {
+                "aria-invalid": "true",
+                "aria-describedby": f"{REFUSED_ID} id_recruiter_{field}_helptext",
+            }
+        )
 
 
 def _refused_field(last: Job) -> str:
@@ -197,8 +200,11 @@ def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
     job = jobs.first()
     if request.headers.get("HX-Request") and not (job and job.is_unfinished):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    context = {"connecting": job, "team": team, "of": request.GET.get("of", "")}
-    return render(request, "hits/_connecting.html", context)
+    return render(
+        request,
+        "hits/_connecting.html",
+        {"connecting": job, "team": team, "of": request.GET.get("of", "")},
+    )
 
 
 @require_POST
@@ -232,21 +238,26 @@ def connect(request: HttpRequest, slug: str) -> HttpResponse:
 def close(request: HttpRequest, slug: str, connection_id: int) -> HttpResponse:
     """Access: managers of the team."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
-    connection = get_object_or_404(Connection.objects.of(team), pk=connection_id)
-    close_connection(connection=connection, actor=person(request))
+    close_connection(
+        connection=get_object_or_404(Connection.objects.of(team), pk=connection_id),
+        actor=person(request),
+    )
     return redirect("console:connections", slug)
 
 
 @require_POST
 def team_budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: managers of the team."""
-    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    store_budget(request, team=team_for(request, slug, Permission.MANAGE)[0])
+    return redirect("console:connections", slug)
+
+
+def store_budget(request: HttpRequest, **about: Any) -> None:
     form = BudgetForm(request.POST)
     if form.is_valid():
-        set_budget(team=team, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
+        set_budget(**about, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
     else:
         messages.error(request, problems_of(form))
-    return redirect("console:connections", slug)
 
 
 @require_POST
@@ -264,8 +275,10 @@ def connect_recruiter(request: HttpRequest, slug: str) -> HttpResponse:
 def disconnect_recruiter(request: HttpRequest, slug: str, recruiter_id: int) -> HttpResponse:
     """Access: managers of the team."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
-    recruiter = get_object_or_404(Recruiter.objects.of(team), pk=recruiter_id)
-    request_end(recruiter=recruiter, actor=person(request))
+    request_end(
+        recruiter=get_object_or_404(Recruiter.objects.of(team), pk=recruiter_id),
+        actor=person(request),
+    )
     return redirect("console:connections", slug)
 
 

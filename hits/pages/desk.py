@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -90,8 +88,9 @@ class QueueRow:
 
     @property
     def approves_at(self) -> datetime:
-        delay = self.assignment.hit.batch.auto_approval_delay_seconds
-        return self.assignment.submitted_at + timedelta(seconds=delay)
+        return self.assignment.submitted_at + timedelta(
+            seconds=self.assignment.hit.batch.auto_approval_delay_seconds
+        )
 
     @property
     def is_held_back(self) -> bool:
@@ -109,8 +108,9 @@ class QueueRow:
     @property
     def summary(self) -> str:
         if self.drafts:
-            actions = ", ".join(str(draft.get_action_display()) for draft in self.drafts)
-            return _("{decisions}: not sent").format(decisions=actions)
+            return _("{decisions}: not sent").format(
+                decisions=", ".join(str(draft.get_action_display()) for draft in self.drafts)
+            )
         if self.assignment.decision_problem:
             return _("refused by the marketplace")
         words = list(dict.fromkeys(flag.short for flag in self.flags))
@@ -118,6 +118,26 @@ class QueueRow:
         if submission is not None and submission.comment:
             words.append(_("left a comment"))
         return ", ".join(words) or _("no flag")
+
+
+@dataclass(frozen=True)
+class DeskFacts:
+    n_appeals: int
+    n_refused: int
+    is_without_letter_keys: bool
+    has_shared_devices: bool
+    measured_version: int | None
+    n_measured: int | None
+
+    @property
+    def has_letter_keys(self) -> bool:
+        return not self.is_without_letter_keys
+
+    def is_measured(self, study: Study) -> bool:
+        return self.measured_version == study.judgments_version
+
+    def n_unmeasured(self, study: CountedStudy) -> int:
+        return max(study.n_submissions - (self.n_measured or 0), 0)
 
 
 def listed_assignments(study: Study, list_name: str) -> AssignmentRecordQuerySet:
@@ -259,26 +279,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-@dataclass(frozen=True)
-class DeskFacts:
-    n_appeals: int
-    n_refused: int
-    is_without_letter_keys: bool
-    has_shared_devices: bool
-    measured_version: int | None
-    n_measured: int | None
-
-    @property
-    def has_letter_keys(self) -> bool:
-        return not self.is_without_letter_keys
-
-    def is_measured(self, study: Study) -> bool:
-        return self.measured_version == study.judgments_version
-
-    def n_unmeasured(self, study: CountedStudy) -> int:
-        return max(study.n_submissions - (self.n_measured or 0), 0)
-
-
 def desk_facts(study: Study, user: User) -> DeskFacts:
     refused = {"state": DeliveryState.REFUSED}
     path = "assignment__hit__batch__study"
@@ -302,13 +302,16 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
 def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> dict[str, Any]:
     # If the queue has all that waits, it is read from there; else it is counted.
     if n_waiting <= len(queue):
-        usd = sum((price_usd(row.assignment) for row in queue), Decimal(0))
-        return {"usd": usd, "due": min((row.approves_at for row in queue), default=None)}
-    rows = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
+        return {
+            "usd": sum((price_usd(row.assignment) for row in queue), Decimal(0)),
+            "due": min((row.approves_at for row in queue), default=None),
+        }
     groups = list(
-        rows.values_list("hit__batch", "hit__max_assignments").annotate(
-            n=Count("*"), first=Min("submitted_at")
-        )
+        Assignment.objects.undecided()
+        .filter(hit__batch__study=study)
+        .order_by()
+        .values_list("hit__batch", "hit__max_assignments")
+        .annotate(n=Count("*"), first=Min("submitted_at"))
     )
     # Most often every batch of which something waits is in the queue's first rows.
     batches = {row.assignment.hit.batch_id: row.assignment.hit.batch for row in queue}

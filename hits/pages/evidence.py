@@ -190,8 +190,10 @@ def measured_note(submission: Submission) -> str:
 
 
 def devices_of(study: Study) -> Devices:
-    rows = SharedDevice.objects.filter(batch__study=study)
-    return {(row.batch_id, row.worker_id): row for row in rows}
+    return {
+        (row.batch_id, row.worker_id): row
+        for row in SharedDevice.objects.filter(batch__study=study)
+    }
 
 
 def device_note(row: SharedDevice) -> FlagNote:
@@ -243,8 +245,7 @@ def annotator_note(flag: AnnotatorFlag) -> FlagNote:
         parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))
     if flag.name == "unrelated":
         text = _("Correlation with the others: {own}. Typical of the others: {others}.")
-        values = {"own": f"{flag.value or 0:.2f}", "others": f"{flag.expected or 0:.2f}"}
-        parts.append(text.format(**values))
+        parts.append(text.format(own=f"{flag.value or 0:.2f}", others=f"{flag.expected or 0:.2f}"))
     elif flag.name == "position":
         parts.append(
             _("Expected if positions did not matter: {n}.").format(n=f"{flag.expected or 0:.1f}")

@@ -74,13 +74,18 @@ def selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> It
     how = data["how"]
     count = {SAMPLE: "n_items", UNSURE: "n_unsure"}.get(how)
     if not n_left:
-        text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
-        yield fault(text % {"round": draft.round}, "round")
-    elif count is not None and (data[count] or 0) > n_left:
-        text = ngettext(
-            "Only %(n)s item has no HIT yet.", "Only %(n)s items have no HIT yet.", n_left
+        yield fault(
+            _("Every item has a HIT in round %(round)s already. Another round asks again.")
+            % {"round": draft.round},
+            "round",
         )
-        yield fault(text % {"n": f"{n_left:,}"}, count, code="too_few_items")
+    elif count is not None and (data[count] or 0) > n_left:
+        yield fault(
+            ngettext("Only %(n)s item has no HIT yet.", "Only %(n)s items have no HIT yet.", n_left)
+            % {"n": f"{n_left:,}"},
+            count,
+            code="too_few_items",
+        )
     elif how in (LISTED, UNSURE):
         try:
             # Which items are drawn does not change what they cost: they are drawn by the press.
@@ -93,11 +98,12 @@ def selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> It
 
 
 def elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Finding]:
-    others = [one for one in batches if one.round == draft.round]
-    elsewhere = [one for one in others if one.connection_id != draft.connection_id]
-    if not elsewhere:
-        return
-    if not (n := n_out_elsewhere(draft)):
+    elsewhere = [
+        one
+        for one in batches
+        if one.round == draft.round and one.connection_id != draft.connection_id
+    ]
+    if not elsewhere or not (n := n_out_elsewhere(draft)):
         return
     is_same = all(one.connection.marketplace == draft.connection.marketplace for one in elsewhere)
     if is_same:
@@ -117,8 +123,11 @@ def elsewhere_findings(draft: Batch, batches: Iterable[Batch]) -> Iterator[Findi
             "published here asks for their judgments a second time.",
             n,
         )
-    code = "out_at_same_marketplace" if is_same else "out_elsewhere"
-    yield Finding(Level.WARNING, text % {"n": f"{n:,}", "round": draft.round}, code=code)
+    yield Finding(
+        Level.WARNING,
+        text % {"n": f"{n:,}", "round": draft.round},
+        code="out_at_same_marketplace" if is_same else "out_elsewhere",
+    )
 
 
 def own_budget_findings(cost: Estimate | None, most_usd: Decimal | None) -> Iterator[Finding]:

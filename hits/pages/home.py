@@ -44,9 +44,12 @@ class Home:
 
     @cached_property
     def rooms(self) -> list[Room]:
-        current = self.current.items()
         return rooms_by_study(
-            [study for pk, study in current if Permission.VIEW_MONEY in self.permissions[pk]]
+            [
+                study
+                for pk, study in self.current.items()
+                if Permission.VIEW_MONEY in self.permissions[pk]
+            ]
         )
 
     @property
@@ -132,8 +135,9 @@ def _of_participants(home: Home) -> Iterator[Decision]:
     spent = home.current_standings(Permission.SPEND)
     batches = [one.batch for _study, one in spent if one.batch.is_recruited]
     for batch, one in recruiting_decisions({batch.study_id for batch in batches}, batches):
-        about = _about(home.current[batch.study_id])
-        yield replace(one, **about, code="recruiting", since=timezone.now())
+        yield replace(
+            one, **_about(home.current[batch.study_id]), code="recruiting", since=timezone.now()
+        )
 
 
 def _about(study: Study) -> dict[str, Any]:
@@ -190,8 +194,12 @@ def _appeals(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decis
     )
     usd = sum((one.price_of(one.n_appeals) for one in standings), Decimal(0))
     if dates:
-        details = _about(study) | {"note": cost % {"usd": usd}, "code": "appeal"}
-        yield appeal_decision(study, n, **details, since=min(dates))
+        yield appeal_decision(
+            study,
+            n,
+            **_about(study) | {"note": cost % {"usd": usd}, "code": "appeal"},
+            since=min(dates),
+        )
 
 
 def _unreadable(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decision]:
@@ -349,8 +357,9 @@ def _failed_jobs(home: Home) -> Iterator[Decision]:
 
 def _disputes(home: Home) -> Iterator[Decision]:
     newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
-    unlabelled = ~Exists(LabelSet.objects.filter(study=OuterRef("pk")))
-    studies = Study.objects.filter(unlabelled, pk__in=list(home.current)).order_by()
+    studies = Study.objects.filter(
+        ~Exists(LabelSet.objects.filter(study=OuterRef("pk"))), pk__in=list(home.current)
+    ).order_by()
     rows = studies.values_list(
         "pk",
         Coalesce(Subquery(newest.values("n_disputed")[:1]), 0),
@@ -360,5 +369,9 @@ def _disputes(home: Home) -> Iterator[Decision]:
         study, n = home.current[pk], n_disputed - n_decided
         if n > 0 and Permission.ADJUDICATE in home.permissions[pk]:
             note = _("Decide them, or make labels of the judgments as they are. It costs nothing.")
-            details = _about(study) | {"note": note, "code": "disputes"}
-            yield dispute_decision(study, n, **details, since=study.created_at)
+            yield dispute_decision(
+                study,
+                n,
+                **_about(study) | {"note": note, "code": "disputes"},
+                since=study.created_at,
+            )

@@ -18,10 +18,15 @@ from annotation.pages.study import study_for, study_page
 from console.access import may, person
 from console.forms import problems_of
 from error_codes import CodedText
-from hits.costs import Estimate, set_budget
+from hits.costs import Estimate
 from hits.exceptions import HitsError, LaunchedMeanwhile
 from hits.models import Batch
-from hits.pages.connections import BudgetForm, StudyTeamForm, connecting_context, request_site
+from hits.pages.connections import (
+    StudyTeamForm,
+    connecting_context,
+    request_site,
+    store_budget,
+)
 from hits.pages.pricing import LaunchView
 from hits.pages.terms import SAMPLE, UNSURE
 from hits.plans import plan_batch
@@ -71,8 +76,9 @@ def _repetition(batch: Batch) -> CodedText | None:
 def _is_launched(view: LaunchView) -> bool:
     if view.draft is None:
         return False
-    part = view.form.cleaned_data["part"]
-    return Batch.objects.parts_beside(view.draft).filter(part=part).exists()
+    return (
+        Batch.objects.parts_beside(view.draft).filter(part=view.form.cleaned_data["part"]).exists()
+    )
 
 
 def _outdated_faults(view: LaunchView, total: str, offer: str | None) -> list[Finding]:
@@ -80,8 +86,13 @@ def _outdated_faults(view: LaunchView, total: str, offer: str | None) -> list[Fi
         return []
     price = _price_text(view.cost)
     if total != price:
-        text = _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
-        return [fault(text % {"usd": price}, code="price_changed")]
+        return [
+            fault(
+                _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
+                % {"usd": price},
+                code="price_changed",
+            )
+        ]
     if offer not in (None, view.offer):
         text = _(
             "Something was launched or imported since this page was opened, and this is another "
@@ -92,10 +103,8 @@ def _outdated_faults(view: LaunchView, total: str, offer: str | None) -> list[Fi
 
 
 def _confirmation_faults(view: LaunchView, amount: str) -> list[Finding]:
-    if view.cost is None or not view.needs_amount:
-        return []
-    price = _price_text(view.cost)
-    if amount.strip().lstrip("$") == price:
+    price = _price_text(view.cost) if view.cost and view.needs_amount else None
+    if price is None or amount.strip().lstrip("$") == price:
         return []
     return [
         fault(
@@ -216,10 +225,5 @@ def connect(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may manage the study."""
-    study = study_for(request, slug, Permission.MANAGE)
-    form = BudgetForm(request.POST)
-    if form.is_valid():
-        set_budget(study=study, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
-    else:
-        messages.error(request, problems_of(form))
+    store_budget(request, study=study_for(request, slug, Permission.MANAGE))
     return redirect("console:launch", slug)

@@ -201,8 +201,10 @@ class OfferForm(forms.Form):
         data: dict[str, Any] = super().clean() or self.cleaned_data
         places, items = data.get("places"), data.get("items")
         if places and items and places > (needed := places_wanted(self._batch, items)):
-            text = too_many(judgments_wanted(self._batch), needed)
-            self.add_error("places", ValidationError(text, code="too_many"))
+            self.add_error(
+                "places",
+                ValidationError(too_many(judgments_wanted(self._batch), needed), code="too_many"),
+            )
         pay, n_paid = data.get("screen_out_reward"), data.get("screen_out_places")
         if "screen_out_reward" in self.errors or "screen_out_places" in self.errors:
             return data
@@ -262,12 +264,18 @@ class AmountForm(ActionForm):
 
 
 def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
-    n_hits = Hit.objects.of(batch).published().count()
-    n_items = even_share(max(1, min(PROPOSED_ITEMS, n_hits)), judgments_wanted(batch))
+    n_items = even_share(
+        max(1, min(PROPOSED_ITEMS, Hit.objects.of(batch).published().count())),
+        judgments_wanted(batch),
+    )
     minutes = max(1, round(n_items * duration.typical_seconds / 60))
     reward = max(CENT, (PROPOSED_HOURLY * minutes / 60).quantize(CENT))
-    earlier = Recruitment.objects.of(batch.study).exclude(public_id="").exclude(batch=batch)
-    excluded = earlier.filter(batch__round__in=batch.excluded_rounds)
+    excluded = (
+        Recruitment.objects.of(batch.study)
+        .exclude(public_id="")
+        .exclude(batch=batch)
+        .filter(batch__round__in=batch.excluded_rounds)
+    )
     return {
         "items": n_items,
         "minutes": min(minutes, MOST_MINUTES),
@@ -401,5 +409,11 @@ def _begun_at(study: Recruitment) -> Any:
 
 
 def _accounts_before(study: Recruitment) -> list[str]:
-    rows = Recruitment.objects.filter(batch=study.batch_id).exclude(recruiter=study.recruiter_id)
-    return sorted(set(rows.exclude(public_id="").values_list("recruiter__name", flat=True)))
+    return sorted(
+        set(
+            Recruitment.objects.filter(batch=study.batch_id)
+            .exclude(recruiter=study.recruiter_id)
+            .exclude(public_id="")
+            .values_list("recruiter__name", flat=True)
+        )
+    )

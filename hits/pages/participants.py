@@ -109,8 +109,13 @@ def _standing_texts(assignment: Assignment) -> Iterator[str]:
             yield CodedText(text.format(recruiter=name), "out_of_time")
         if one.reported and one.reported != one.outcome:
             text = _("The code that they entered at {recruiter} is that of: {outcome}.")
-            label = OUTCOMES.get(one.reported, gettext_lazy("none of this study"))
-            yield CodedText(text.format(recruiter=name, outcome=label), "other_code")
+            yield CodedText(
+                text.format(
+                    recruiter=name,
+                    outcome=OUTCOMES.get(one.reported, gettext_lazy("none of this study")),
+                ),
+                "other_code",
+            )
 
 
 State = Recruitment.State
@@ -137,13 +142,17 @@ class RecruitView:
 
     @cached_property
     def recruiters(self) -> list[Recruiter]:
-        rows = Recruiter.objects.filter(connection=self.batch.connection_id)
-        return [one for one in rows if one.is_connected]
+        return [
+            one
+            for one in Recruiter.objects.filter(connection=self.batch.connection_id)
+            if one.is_connected
+        ]
 
     @cached_property
     def studies(self) -> list[Recruitment]:
-        rows = Recruitment.objects.filter(batch=self.batch).select_related("recruiter")
-        return list(rows.order_by("-pk"))
+        return list(
+            Recruitment.objects.filter(batch=self.batch).select_related("recruiter").order_by("-pk")
+        )
 
     @property
     def study(self) -> Recruitment | None:
@@ -191,8 +200,9 @@ class RecruitView:
     def form(self) -> OfferForm:
         if self.action == "draft" and self.data is not None:
             return OfferForm(self.batch, self.data)
-        duration = duration_of(self.batch.study, study_texts(self.batch.study))
-        initial: dict[str, Any] = proposed(self.batch, duration)
+        initial: dict[str, Any] = proposed(
+            self.batch, duration_of(self.batch.study, study_texts(self.batch.study))
+        )
         if self.recruiters:
             initial["recruiter"] = self.recruiters[0].pk
         if last := next(iter(self.studies), None):  # refused, or discarded for another price
@@ -209,8 +219,12 @@ class RecruitView:
     def price_form(self) -> PriceForm:
         given = self.data if self.action == PRICE else None
         present: int = self.study.places if self.study else 0
-        initial = {"places": present + max(1, self.n_to_add)}
-        form = PriceForm(given, initial=initial, auto_id="id_price_%s", label_suffix="")
+        form = PriceForm(
+            given,
+            initial={"places": present + max(1, self.n_to_add)},
+            auto_id="id_price_%s",
+            label_suffix="",
+        )
         has = ngettext(
             "There is %(n)s place now, %(free)s free.",
             "There are %(n)s places now, %(free)s free.",
@@ -257,8 +271,9 @@ class RecruitView:
 
     @property
     def erasure_form(self) -> ParticipantForm:
-        given = self.data if self.action == ERASE else None
-        return ParticipantForm(given, auto_id="id_erasure_%s", label_suffix="")
+        return ParticipantForm(
+            self.data if self.action == ERASE else None, auto_id="id_erasure_%s", label_suffix=""
+        )
 
     @property
     def refused_form(self) -> forms.Form | None:
@@ -377,8 +392,13 @@ class RecruitView:
             "message": _("Message"),
             "doubt": _("Waits to be paid without work that counts"),
         }
-        of_batch = RecruiterCall.objects.to_look_after().filter(recruitment__batch=self.batch)
-        rows = of_batch.order_by("-is_uncertain", "-number") if self.study else ()
+        rows = (
+            RecruiterCall.objects.to_look_after()
+            .filter(recruitment__batch=self.batch)
+            .order_by("-is_uncertain", "-number")
+            if self.study
+            else ()
+        )
         # A doubt that waits for nobody any more.
         settled = names | {"doubt": _("Paid as screened out")}
         return [

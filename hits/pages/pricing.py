@@ -123,8 +123,9 @@ class LaunchView:
 
     @cached_property
     def batches(self) -> list[Batch]:
-        batches = Batch.objects.of(self.study).select_related("connection")
-        return list(batches.progressing().order_by("pk"))
+        return list(
+            Batch.objects.of(self.study).select_related("connection").progressing().order_by("pk")
+        )
 
     @cached_property
     def recruiters(self) -> set[int]:
@@ -188,10 +189,11 @@ class LaunchView:
         key = (round_, connection_id, selection.get(OF_ROUND))
         if key not in self.counts:
             connection = next(one for one in self.connections if one.pk == connection_id)
-            stub = Batch(
-                study=self.study, round=round_, connection=connection, selection=dict(selection)
-            )
-            self.counts[key] = items_without_hit(stub).count()
+            self.counts[key] = items_without_hit(
+                Batch(
+                    study=self.study, round=round_, connection=connection, selection=dict(selection)
+                )
+            ).count()
         return self.counts[key]
 
     def next_part(self, content: Mapping[str, Any]) -> int:
@@ -231,8 +233,9 @@ class LaunchView:
         return [self._priced_choice(*row) for row in rows]
 
     def _priced_choice(self, value: str, label: str, n: int) -> Choice:
-        cost = price_launch(self.draft, n_items=n) if self.draft and n else None
-        return Choice(value, label, n, cost)
+        return Choice(
+            value, label, n, price_launch(self.draft, n_items=n) if self.draft and n else None
+        )
 
     def _rest_label(self) -> str:
         n = self.n_left
@@ -402,8 +405,11 @@ class LaunchView:
         yield from connection_findings(self.draft, self.cost, self.funds)
         if self.draft.is_recruited:
             has_recruiter = self.draft.connection.pk in self.recruiters
-            names = [name for name in OF_WORKERS if data[name]]
-            yield from recruiter_findings(self.draft, has_recruiter, n_ignored=len(names))
+            yield from recruiter_findings(
+                self.draft,
+                has_recruiter,
+                n_ignored=sum(bool(data[name]) for name in OF_WORKERS),
+            )
         else:
             yield from language_findings(self.draft, self.funds)
             yield from qualification_test_findings(self.draft)
@@ -459,6 +465,4 @@ class LaunchView:
         for job in jobs_of(self.study).of_kind(PUBLISH)[:100]:
             latest.setdefault(job.arguments["batch"], job)
         jobs = list(latest.values())
-        return [
-            job for position, job in enumerate(jobs) if position == 0 or job.state != job.State.DONE
-        ]
+        return [job for job in jobs if job is jobs[0] or job.state != job.State.DONE]

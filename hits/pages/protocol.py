@@ -152,8 +152,12 @@ def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged)
     if not request.headers.get("HX-Request"):
         messages.error(request, str(changed), extra_tags=changed.code)
         return redirect("console:protocol", study.slug)
-    view = view_of(study, newest_version(study), current_document(study))
-    context = {"study": study, "view": view, "may_edit": True, "changed": changed}
+    context = {
+        "study": study,
+        "view": view_of(study, newest_version(study), current_document(study)),
+        "may_edit": True,
+        "changed": changed,
+    }
     context["seen"] = request.POST.get("seen", "")
     return render(request, "hits/protocol/_saved.html", context)
 
@@ -177,8 +181,11 @@ def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> Htt
     view.unread = unread_numbers(request.POST.dict())
     item, _next_item = view.item(request.POST.get("previewed_item"))
     placed = previewed_check(view.document, item, request.POST.get("previewed_check"))
-    context = {"study": study, "view": view, "is_saved": True, "may_edit": True, "placed": placed}
-    return render(request, "hits/protocol/_saved.html", context)
+    return render(
+        request,
+        "hits/protocol/_saved.html",
+        {"study": study, "view": view, "is_saved": True, "may_edit": True, "placed": placed},
+    )
 
 
 @require_POST
@@ -227,8 +234,9 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
     replaced, becomes the draft."""
     study = study_for(request, slug, Permission.EDIT)
     source = request.POST.get("source", "")
-    number = int(source) if source.isdecimal() and len(source) <= 5 else 0
-    version = study.protocols.filter(number=number).first()
+    version = study.protocols.filter(
+        number=int(source) if source.isdecimal() and len(source) <= 5 else 0
+    ).first()
     if source in template_names():
         document, text = read_protocol(source), _("The draft is replaced by the template.")
     elif version is not None:
@@ -236,8 +244,11 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
     elif source == REPLACED and (kept := request.session.pop(_session_key(study), None)):
         document, text = read_document(kept), _("The draft is as it was before.")
     else:
-        text = _("There is no such protocol. Choose one of the list.")
-        messages.error(request, text, extra_tags="no_protocol")
+        messages.error(
+            request,
+            _("There is no such protocol. Choose one of the list."),
+            extra_tags="no_protocol",
+        )
         return redirect("console:protocol", slug)
     _keep_draft(request, study)
     save_draft(study=study, document=document, is_copy=version is not None)
@@ -279,10 +290,13 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     item, _next_item = view.item(request.GET.get("item"))
     if item is None:
         raise Http404(_("There is no item to show."))
-    policy = "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
-    headers = {"Content-Security-Policy": policy}
-    page = _previewed_page(study, view.document, item, request.GET)
-    return HttpResponse(page, headers=headers | {"Referrer-Policy": "no-referrer"})
+    headers = {
+        "Content-Security-Policy": "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
+    }
+    return HttpResponse(
+        _previewed_page(study, view.document, item, request.GET),
+        headers=headers | {"Referrer-Policy": "no-referrer"},
+    )
 
 
 def _previewed_page(
@@ -367,13 +381,18 @@ def trial_page(request: HttpRequest, token: str) -> HttpResponse:
 
     Access: whoever has a token that the study's page made in the last hour.
     """
-    policy = f"sandbox {SANDBOX}; frame-ancestors 'self'"
-    headers = {"Content-Security-Policy": policy, "Cache-Control": "private, no-store"}
+    headers = {
+        "Content-Security-Policy": f"sandbox {SANDBOX}; frame-ancestors 'self'",
+        "Cache-Control": "private, no-store",
+    }
     try:
         content = task_page(_item_of(token))
     except (HitsError, ValueError) as error:
-        context = {"problem": _("This item has no page. {why}").format(why=error)}
-        return render(request, "hits/trial_sent.html", context)
+        return render(
+            request,
+            "hits/trial_sent.html",
+            {"problem": _("This item has no page. {why}").format(why=error)},
+        )
     return HttpResponse(content, headers=headers)
 
 
@@ -393,5 +412,8 @@ def trial_sent(request: HttpRequest, token: str) -> HttpResponse:
         sent["answer"] = read_answer_text(text, item)
     except HitsError as error:
         sent["problem"] = str(error)
-    again = reverse("console:trial-page", args=[token])
-    return render(request, "hits/trial_sent.html", {"sent": sent, "again": again})
+    return render(
+        request,
+        "hits/trial_sent.html",
+        {"sent": sent, "again": reverse("console:trial-page", args=[token])},
+    )

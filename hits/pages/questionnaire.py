@@ -75,10 +75,6 @@ FLAG_TITLES = {
 }
 
 
-def cases_on_page(n_checks: int) -> int:
-    return max(3, MOST_CASES // max(n_checks, 1))
-
-
 def checks_of(data: Data, before: ProtocolDocument) -> dict[str, Any]:
     if "n_checks" not in data:
         return {}
@@ -86,8 +82,10 @@ def checks_of(data: Data, before: ProtocolDocument) -> dict[str, Any]:
     n = count_in(data, "n_checks", MOST_CHECKS)
     earlier = [*stored, *({} for _each in range(n))]
     checks = [_check(data, index, earlier[index]) for index in range(n)]
-    flags = [name for name in FLAG_NAMES if f"holding-{name}" in data]
-    return {"checks": checks, "holding_flags": flags}
+    return {
+        "checks": checks,
+        "holding_flags": [name for name in FLAG_NAMES if f"holding-{name}" in data],
+    }
 
 
 def _check(data: Data, index: int, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,8 +132,9 @@ def change_checks(document: ProtocolDocument, action: str) -> tuple[ProtocolDocu
     index = numbers[0] if numbers and numbers[0] < len(checks) else 0
     if name == "remove-case" and checks:
         cases = enumerate(checks[index].cases)
-        left = tuple(case for number, case in cases if number not in numbers[1:])
-        checks[index] = replace(checks[index], cases=left)
+        checks[index] = replace(
+            checks[index], cases=tuple(case for number, case in cases if number not in numbers[1:])
+        )
     elif name == "remove-check" and checks:
         del checks[index]
         index = max(index - 1, 0)
@@ -186,7 +185,7 @@ def title_of(check: Check) -> str:
 
 def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow]:
     wrong = {fault.path[1] for fault in faults if fault.path[:1] == ("checks",) and fault.path[1:]}
-    n_most = cases_on_page(len(document.checks))
+    n_most = max(3, MOST_CASES // max(len(document.checks), 1))
     names = [question.name for question in document.questions]
     rows = []
     for index, check in enumerate(document.checks):
@@ -215,8 +214,10 @@ def previewed_check(
     placed = example_check(document, index, item)
     title = title_of(document.checks[index])
     if placed is None:
-        nothing = _("Check %(n)d (%(kind)s) has nothing to show on this page.")
-        sentence = nothing % {"n": index + 1, "kind": title}
+        sentence = _("Check %(n)d (%(kind)s) has nothing to show on this page.") % {
+            "n": index + 1,
+            "kind": title,
+        }
     else:
         sentence = _sentence(item, placed, title)
     return {"number": index, "placed": placed, "sentence": sentence}
@@ -262,8 +263,9 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
         "candidates": data.get("display-candidates", before.display.candidates),
     }
     values["order"] = read_fields(data, "order-", Order)
-    wording = text_in(data, "reason-wording").strip()
-    values["reason"] = read_fields(data, "reason-", Reason) | {"wording": wording}
+    values["reason"] = read_fields(data, "reason-", Reason) | {
+        "wording": text_in(data, "reason-wording").strip()
+    }
     values["time"] = read_fields(data, "time-", Time)
     lists = {
         name: text_in(data, f"qualifications-{name}").replace(",", " ").split()
@@ -301,12 +303,11 @@ def question_values(data: Data, prefix: str) -> dict[str, Any]:
 
 
 def _examples(data: Data) -> list[dict[str, Any]]:
-    examples = []
-    for index in range(count_in(data, "n_examples", MOST_QUESTIONS)):
-        example = read_fields(data, f"e{index}-", Example)
-        if example["candidate"].strip():
-            examples.append(example | {"scores": scores_of(data, f"e{index}-score-")})
-    return examples
+    return [
+        example | {"scores": scores_of(data, f"e{index}-score-")}
+        for index in range(count_in(data, "n_examples", MOST_QUESTIONS))
+        if (example := read_fields(data, f"e{index}-", Example))["candidate"].strip()
+    ]
 
 
 def _answers(data: Data, name: str) -> list[str]:
@@ -336,8 +337,9 @@ def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolD
         name, index = "add", len(questions)
     match name:
         case "add":
-            added = ProtocolQuestion(_free_name("question", questions), kind="line", wording="")
-            questions.append(added)
+            questions.append(
+                ProtocolQuestion(_free_name("question", questions), kind="line", wording="")
+            )
         case "up" | "down":
             question = questions.pop(index)
             index = max(index - 1, 0) if name == "up" else min(index + 1, len(questions))

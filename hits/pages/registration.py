@@ -154,5 +154,10 @@ register_assignment_price(latest_assignment_price)
 
 @register_launched_batches
 def _list_launched_batches(studies: Collection[int]) -> list[LaunchedBatch]:
-    batches = Batch.objects.filter(study__in=studies).started().order_by("pk")
-    return [LaunchedBatch(*row) for row in batches.values_list("pk", "study", "round")]
+    return [
+        LaunchedBatch(*row)
+        for row in Batch.objects.filter(study__in=studies)
+        .started()
+        .order_by("pk")
+        .values_list("pk", "study", "round")
+    ]

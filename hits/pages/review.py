@@ -52,8 +52,11 @@ from work.models import Job
 
 
 def desk_address(study: Study, **query: Any) -> str:
-    values = {name: value for name, value in query.items() if value}
-    return reverse("console:review", args=[study.slug], query=values)
+    return reverse(
+        "console:review",
+        args=[study.slug],
+        query={name: value for name, value in query.items() if value},
+    )
 
 
 @require_safe
@@ -162,11 +165,18 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
     list_name = list_name if list_name in LISTS else WAITING
     is_named = may(request, Permission.VIEW_WORKERS)
     facts, drafts = desk_facts(study, reviewer), study_drafts(study)
-    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
-    jobs = {job.kind: job for job in newest}
-    opened = request.GET.get("assignment", "")
+    jobs = {
+        job.kind: job
+        for job in jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
+    }
     queue = queue_of(
-        study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named, opened=opened
+        study,
+        reviewer,
+        list_name,
+        facts=facts,
+        drafts=drafts,
+        is_named=is_named,
+        opened=request.GET.get("assignment", ""),
     )
     context = {
         "facts": facts,
@@ -231,7 +241,7 @@ def _recorded(request: HttpRequest, page: HttpResponse, study: Study) -> HttpRes
 
 
 def _refusals(study: Study) -> list[dict[str, Any]]:
-    of_study = {"assignment__hit__batch__study": study}
+    of_study: dict[str, Any] = {"assignment__hit__batch__study": study}
     rows = [
         {
             "what": assignment.get_decision_display(),
@@ -242,30 +252,27 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
         for assignment in Assignment.objects.filter(hit__batch__study=study).refused()[:20]
         if (problem := assignment.decision_problem)
     ]
-    payments = Payment.objects.filter(**of_study, state=DeliveryState.REFUSED)
-    texts = Message.objects.filter(**of_study, state=DeliveryState.REFUSED)
-    for payment in payments.select_related("assignment")[:20]:
-        rows.append(
-            {
-                "what": _("Payment of ${amount}").format(amount=payment.amount_usd),
-                "about": payment.assignment,
-                "why": payment.problem,
-            }
-        )
-    for text in texts.select_related("assignment")[:20]:
-        rows.append(
-            {
-                "what": _("Message “{subject}”").format(subject=text.subject),
-                "about": text.assignment,
-                "why": text.problem,
-            }
-        )
-    answers = Appeal.objects.filter(**of_study, state=DeliveryState.REFUSED)
-    for answer in answers.select_related("assignment")[:20]:
-        rows.append(
-            {"what": _("Answer to the appeal"), "about": answer.assignment, "why": answer.problem}
-        )
-    return rows
+    of_study |= {"state": DeliveryState.REFUSED}
+    rows += [
+        {
+            "what": _("Payment of ${amount}").format(amount=payment.amount_usd),
+            "about": payment.assignment,
+            "why": payment.problem,
+        }
+        for payment in Payment.objects.filter(**of_study).select_related("assignment")[:20]
+    ]
+    rows += [
+        {
+            "what": _("Message “{subject}”").format(subject=text.subject),
+            "about": text.assignment,
+            "why": text.problem,
+        }
+        for text in Message.objects.filter(**of_study).select_related("assignment")[:20]
+    ]
+    return rows + [
+        {"what": _("Answer to the appeal"), "about": answer.assignment, "why": answer.problem}
+        for answer in Appeal.objects.filter(**of_study).select_related("assignment")[:20]
+    ]
 
 
 def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> dict[str, Any]:
@@ -321,10 +328,9 @@ def _typed(request: HttpRequest, assignment: Assignment, action: str) -> dict[st
 
 
 def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
-    key = request.GET.get("assignment", "")
-    for position, row in enumerate(queue):
-        if str(row.assignment.pk) == key:
-            return position
+    keys = [str(row.assignment.pk) for row in queue]
+    if (key := request.GET.get("assignment", "")) in keys:
+        return keys.index(key)
     return next((position for position, row in enumerate(queue) if not row.drafts), 0)
 
 
@@ -368,8 +374,9 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         _("{label}: {name}, not sent yet.").format(label=label, name=name),
         extra_tags=f"drafted_{action}",
     )
-    following = _next(study, assignment, list_name)
-    return redirect(desk_address(study, show=list_name, assignment=following))
+    return redirect(
+        desk_address(study, show=list_name, assignment=_next(study, assignment, list_name))
+    )
 
 
 def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:
@@ -404,14 +411,18 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review; each their own decisions."""
     study = study_for(request, slug, Permission.REVIEW)
     key = request.POST.get("assignment", "")
-    about = _assignment(study, int(key)) if key.isdecimal() and len(key) < 19 else None
-    draft = undo_draft(reviewer=person(request), study=study, assignment=about)
+    draft = undo_draft(
+        reviewer=person(request),
+        study=study,
+        assignment=_assignment(study, int(key)) if key.isdecimal() and len(key) < 19 else None,
+    )
     if draft is None:
         messages.warning(request, _("There is nothing to take back."))
         return redirect(desk_address(study))
-    label = draft.get_action_display()
     messages.success(
-        request, _("Taken back: {label}.").format(label=label), extra_tags="taken_back"
+        request,
+        _("Taken back: {label}.").format(label=draft.get_action_display()),
+        extra_tags="taken_back",
     )
     return redirect(desk_address(study, assignment=draft.assignment_id))
 
@@ -434,8 +445,9 @@ def note(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         messages.success(request, _("The note is stored."), extra_tags="note_stored")
     else:
         messages.error(request, problems_of(form))
-    list_name = request.POST.get("show", "")
-    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
+    return redirect(
+        desk_address(study, show=request.POST.get("show", ""), assignment=assignment.pk)
+    )
 
 
 @require_POST
@@ -445,8 +457,9 @@ def clear(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     assignment = _assignment(study, assignment_id)
     clear_workers(study=study, workers=[assignment.worker], cleared_by=person(request))
     messages.success(request, _("The worker may go on as soon as answers are collected again."))
-    list_name = request.POST.get("show", "")
-    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
+    return redirect(
+        desk_address(study, show=request.POST.get("show", ""), assignment=assignment.pk)
+    )
 
 
 @require_POST

@@ -250,8 +250,11 @@ def rule_preview(study: Study, name: str, values: dict[str, Any]) -> RulePreview
         )
         for number, assignment in enumerate(assignments)
     ]
-    left = held_back(study, hours=values["hours"]) if name == "approve-unflagged" else []
-    return RulePreview(assignments, summary_of(drafts), left)
+    return RulePreview(
+        assignments,
+        summary_of(drafts),
+        held_back(study, hours=values["hours"]) if name == "approve-unflagged" else [],
+    )
 
 
 def _assignments_of(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
@@ -292,8 +295,11 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
         has_numbers = len(request.GET) > 1
         initial = {}
         if rule.action == Action.REJECT:
-            is_participant = Batch.objects.of(study).filter(is_recruited=True).exists()
-            initial = {"text": reasons_of(study, is_participant=is_participant)[0][1]}
+            initial = {
+                "text": reasons_of(
+                    study, is_participant=Batch.objects.of(study).filter(is_recruited=True).exists()
+                )[0][1]
+            }
         form = rule.form(request.GET if has_numbers else None, initial=initial, label_suffix="")
         context["form"] = form
         if has_numbers and form.is_valid():
@@ -435,8 +441,11 @@ def letter_keys(request: HttpRequest) -> HttpResponse:
         PagePreferences.objects.update_or_create(
             user=person(request), defaults={"has_letter_keys": is_on}
         )
-        text = _("Letter keys are on.") if is_on else _("Letter keys are off.")
-        messages.success(request, text, extra_tags="letter_keys_on" if is_on else "letter_keys_off")
+        messages.success(
+            request,
+            _("Letter keys are on.") if is_on else _("Letter keys are off."),
+            extra_tags="letter_keys_on" if is_on else "letter_keys_off",
+        )
         return redirect("console:letter-keys")
     is_off = PagePreferences.objects.filter(user=person(request), has_letter_keys=False).exists()
     return render(request, "hits/letter_keys.html", {"is_on": not is_off})

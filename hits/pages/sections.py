@@ -124,8 +124,9 @@ class ProtocolView:
 
     @property
     def item_keys(self) -> list[str]:
-        items = self.study.items.order_by("position", "pk")
-        return list(items.values_list("key", flat=True)[:MOST_KEYS])
+        return list(
+            self.study.items.order_by("position", "pk").values_list("key", flat=True)[:MOST_KEYS]
+        )
 
     @property
     def holding(self) -> list[tuple[str, str, bool]]:
@@ -156,8 +157,9 @@ class ProtocolView:
     @property
     def templates(self) -> list[tuple[str, str]]:
         is_pool = self.study.kind == "alternatives"
-        names = [name for name in template_names() if (name in OF_POOLS) == is_pool]
-        return [(name, title_of(name)) for name in names]
+        return [
+            (name, title_of(name)) for name in template_names() if (name in OF_POOLS) == is_pool
+        ]
 
     @property
     def template_purposes(self) -> list[tuple[str, str, str]]:
@@ -169,12 +171,16 @@ class ProtocolView:
 
     @property
     def examples(self) -> list[tuple[int, str, Any, list[ScoreRow]]]:
-        rows = []
-        for index, example in enumerate((*self.document.examples, None)):
-            scores_of_example = example.scores if example else {}
-            scores = score_rows(self.document, self.document.questions, scores_of_example)
-            rows.append((index, f"e{index}-", example, scores))
-        return rows
+        document = self.document
+        return [
+            (
+                index,
+                f"e{index}-",
+                example,
+                score_rows(document, document.questions, example.scores if example else {}),
+            )
+            for index, example in enumerate((*document.examples, None))
+        ]
 
     @property
     def summaries(self) -> dict[str, str]:
@@ -195,8 +201,9 @@ def protocol_findings(study: Study) -> Iterator[Finding]:
 
 
 def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -> ProtocolView:
-    document = current if version is None else read_document(version.document)
-    return ProtocolView(study, version, document)
+    return ProtocolView(
+        study, version, current if version is None else read_document(version.document)
+    )
 
 
 def _instructions(document: ProtocolDocument) -> str:

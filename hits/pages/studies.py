@@ -91,12 +91,16 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
             problem = _("Nothing was deleted: type {name} to confirm.").format(name=study.slug)
         elif not obstacles_to_deletion(study):
             return _delete_study(request, study)
-    context = {
-        "contents": [(CONTENTS[name], n) for name, n in contents_of(study).items()],
-        "reasons": obstacles_to_deletion(study),
-        "problem": problem,
-    }
-    return study_page(request, study, "hits/delete", context)
+    return study_page(
+        request,
+        study,
+        "hits/delete",
+        {
+            "contents": [(CONTENTS[name], n) for name, n in contents_of(study).items()],
+            "reasons": obstacles_to_deletion(study),
+            "problem": problem,
+        },
+    )
 
 
 def _delete_study(request: HttpRequest, study: Study) -> HttpResponse:
@@ -108,8 +112,9 @@ def _delete_study(request: HttpRequest, study: Study) -> HttpResponse:
         )
         return redirect("console:delete", study.slug)
     text = _("“{title}” is being deleted in the background.") if job else _("“{title}” is deleted.")
-    code = "deleting" if job else "deleted"
-    messages.success(request, text.format(title=study.title), extra_tags=code)
+    messages.success(
+        request, text.format(title=study.title), extra_tags="deleting" if job else "deleted"
+    )
     return redirect("console:studies")
 
 

@@ -190,8 +190,11 @@ class LaunchForm(forms.Form):
     def judges(self) -> list[tuple[int, str]]:
         if not stage_facts(self.study)["has_scores"]:
             return []
-        runs = ScoringRun.objects.of(self.study).filter(is_primary=True)
-        rows = list(runs.values_list("pk", "metric", "signature"))
+        rows = list(
+            ScoringRun.objects.of(self.study)
+            .filter(is_primary=True)
+            .values_list("pk", "metric", "signature")
+        )
         counts = Counter(metric for _pk, metric, _signature in rows)
         return [
             (pk, metric if counts[metric] == 1 else f"{metric} {signature}")
@@ -257,8 +260,9 @@ class LaunchForm(forms.Form):
         if data["how"] == LISTED:
             return item_list(data["keys"])
         if data["how"] == UNSURE:
-            names = {"run": data["judge"], "question": data["about"]}
-            return least_sure(data["n_unsure"], data["seed"], **names)
+            return least_sure(
+                data["n_unsure"], data["seed"], run=data["judge"], question=data["about"]
+            )
         return sample(data["n_items"], data["seed"])
 
     @property

@@ -135,8 +135,13 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
         n,
     )
     action = ngettext("Read the appeal", "Read %(n)s appeals", n)
-    url = reverse("console:review", args=[study.slug], query={"show": "rejected"})
-    return Decision("error", message % {"n": f"{n:,}"}, action % {"n": f"{n:,}"}, url, **details)
+    return Decision(
+        "error",
+        message % {"n": f"{n:,}"},
+        action % {"n": f"{n:,}"},
+        reverse("console:review", args=[study.slug], query={"show": "rejected"}),
+        **details,
+    )
 
 
 def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
@@ -146,8 +151,13 @@ def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
         n,
     )
     action = _("Decide %(n)s") % {"n": f"{n:,}"}
-    url = reverse("console:adjudication", args=[study.slug])
-    return Decision("info", message % {"n": f"{n:,}"}, action, url, **details)
+    return Decision(
+        "info",
+        message % {"n": f"{n:,}"},
+        action,
+        reverse("console:adjudication", args=[study.slug]),
+        **details,
+    )
 
 
 # Who may do nothing about it on its page is not asked to.
@@ -160,10 +170,11 @@ NEEDED = {
 
 
 def waiting_counts() -> dict[str, Any]:
-    rejected = Assignment.objects.filter(status=Assignment.Status.REJECTED)
     return {
         "n_appeals": counted(Appeal.objects.unanswered(), "assignment__hit__batch__study"),
-        "n_rejected": counted(rejected, "hit__batch__study"),
+        "n_rejected": counted(
+            Assignment.objects.filter(status=Assignment.Status.REJECTED), "hit__batch__study"
+        ),
     }
 
 
@@ -211,18 +222,27 @@ def _rejections(study: Study) -> Iterator[Decision]:
             "nobody is asked for others.",
             n,
         )
-        url = reverse("console:batch-change", args=[study.slug, batch.pk, "repost"])
-        yield Decision("warning", message % {"n": f"{n:,}", "pk": batch.pk}, _("Offer again"), url)
+        yield Decision(
+            "warning",
+            message % {"n": f"{n:,}", "pk": batch.pk},
+            _("Offer again"),
+            reverse("console:batch-change", args=[study.slug, batch.pk, "repost"]),
+        )
 
 
 def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
     if n := progress.n_unreadable:
-        message = ngettext(
-            "%(n)s assignment is kept but could not be read.",
-            "%(n)s assignments are kept but could not be read.",
-            n,
+        yield (
+            "warning",
+            ngettext(
+                "%(n)s assignment is kept but could not be read.",
+                "%(n)s assignments are kept but could not be read.",
+                n,
+            )
+            % {"n": f"{n:,}"},
+            _("See why"),
+            "answers",
         )
-        yield "warning", message % {"n": f"{n:,}"}, _("See why"), "answers"
     if n := progress.n_undecided:
         message = ngettext(
             "%(n)s submission waits for approval.", "%(n)s submissions wait for approval.", n
@@ -243,18 +263,24 @@ def _publication(
         yield "info", _("The study has no items yet."), _("Import some"), "items"
         return
     if n := progress.n_hits - progress.n_published:
-        message = ngettext(
-            "%(n)s HIT is not published yet.", "%(n)s HITs are not published yet.", n
+        yield (
+            "info",
+            ngettext("%(n)s HIT is not published yet.", "%(n)s HITs are not published yet.", n)
+            % {"n": f"{n:,}"},
+            _("Launch them"),
+            "launch",
         )
-        yield "info", message % {"n": f"{n:,}"}, _("Launch them"), "launch"
     n = progress.n_items_without_hit
     if not progress.n_hits:
         n = 0 if study.n_judgments else study.n_items
     if n:
-        message = ngettext(
-            "%(n)s item is not launched yet.", "%(n)s items are not launched yet.", n
+        yield (
+            "info",
+            ngettext("%(n)s item is not launched yet.", "%(n)s items are not launched yet.", n)
+            % {"n": f"{n:,}"},
+            _("Launch them"),
+            "launch",
         )
-        yield "info", message % {"n": f"{n:,}"}, _("Launch them"), "launch"
 
 
 def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:

@@ -10,7 +10,7 @@ from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission
-from hits.changes import expire_batch
+from hits.changes import end_batch
 from hits.collect import collect_batch
 from hits.exceptions import BatchUnfit, ChangeUnfit, StudyUnfinished
 from hits.models import Assignment, Batch, Hit
@@ -70,7 +70,7 @@ def test_nothing_of_an_archived_study_is_launched_or_changed(study, batch):
     with refused(BatchUnfit, "archived"):
         add_hits(batch=batch)
     with refused(ChangeUnfit, "archived"):
-        expire_batch(batch=batch, actor=None)
+        end_batch(batch=batch, actor=None)
 
 
 TICKS = {

@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation.models import Submission
 from annotation.study_facts import COLLECT_NEW, request_study_job
 from hits import endpoints
-from hits.changes import apply_changes, close_batch
+from hits.changes import apply_changes, end_batch
 from hits.collect import awaited_hits
 from hits.models import Assignment, Batch, Connection, Hit
 from tests.hits.work import hand_in, hit_on, published_batch
@@ -60,7 +60,7 @@ def look() -> Callable[[], list[str]]:
 @pytest.mark.slow
 def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
-    close_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None, is_closed=True)
     apply_changes(batch=Batch.objects.get(), client=client)
     assert look() == ["done"]
     assert Submission.objects.count() == 1

@@ -11,8 +11,7 @@ from hits import publications
 from hits.changes import (
     add_assignments,
     apply_changes,
-    close_batch,
-    expire_batch,
+    end_batch,
     extend_batch,
     missing_assignments,
     price_of_extension,
@@ -103,7 +102,7 @@ def test_a_budget_holds_for_more_assignments(batch, study):
 
 def test_what_an_extension_opens_again_is_within_the_budgets(batch, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
-    expire_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None)
     Hit.objects.of(batch).update(n_answers=0)
     Hit.objects.filter(pk=hit_on(batch, "d0").pk).update(n_answers=1)
     cost = price_of_extension(batch)
@@ -131,7 +130,7 @@ def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, c
     assert apply_changes(batch=batch, client=client).n_expiries_set == 3
     assert expiries() == {batch.expires_at}
     assert apply_changes(batch=batch, client=client).n_expiries_set == 0
-    expire_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None)
     batch.refresh_from_db()
     assert apply_changes(batch=batch, client=client).n_expiries_set == 3
     assert all(expiry <= clock.now() for expiry in expiries())
@@ -148,7 +147,7 @@ def test_closing_ends_a_publication_that_is_under_way(study, client, monkeypatch
     def closed_meanwhile(hits, total):
         for n, hit in enumerate(hits):
             if n == 1:
-                close_batch(batch=batch, actor=None)
+                end_batch(batch=batch, actor=None, is_closed=True)
             yield hit
 
     assert publish_batch(batch=batch, client=client, progress=closed_meanwhile).n_hits == 2
@@ -162,7 +161,7 @@ def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, cl
     wire.fail("CreateHITWithHITType", answer_lost, at=2)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
-    close_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None, is_closed=True)
     apply_changes(batch=Batch.objects.get(), client=client)
     there = {hit["HITId"] for hit in hits_there(client)}
     assert there == set(Hit.objects.published().values_list("hit_id", flat=True))
@@ -185,7 +184,7 @@ def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached
     of_bob = Assignment.objects.filter(worker__worker_id=bob.worker_id)
     decide(assignments=of_bob, decision=Assignment.Decision.REJECT, feedback="Not read.")
     send_decisions(batch=batch, client=client)
-    expire_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None)
     batch.refresh_from_db()
     apply_changes(batch=batch, client=client)
     gap = missing_assignments(batch)
@@ -205,7 +204,7 @@ def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached
 
 
 def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
-    close_batch(batch=batch, actor=None)
+    end_batch(batch=batch, actor=None, is_closed=True)
     batch.refresh_from_db()
     apply_changes(batch=batch, client=client)
     assert all(expiry <= clock.now() for expiry in expiries())

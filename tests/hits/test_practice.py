@@ -10,7 +10,7 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.versions import save_draft
 from hits import preflight, qualification_tests
 from hits.calls import match_published
-from hits.changes import apply_changes, close_batch
+from hits.changes import apply_changes, end_batch
 from hits.collect import collect_batch
 from hits.costs import commitments, estimate, spend_of
 from hits.crowd.replay import crowd_practice, replay_group
@@ -269,7 +269,7 @@ def test_practice_ends_with_the_last_answer_to_the_batch_or_as_it_is_closed(
     assert committed() == [Decimal("0.50")]
     closed = planned(study, round_=2)
     publish_batch(batch=closed, client=client)
-    close_batch(batch=closed, actor=None)
+    end_batch(batch=closed, actor=None, is_closed=True)
     applied = apply_changes(batch=closed, client=client)
     assert (applied.n_assignments_added, applied.n_expiries_set) == (0, 4)
     assert PracticeHit.objects.awaiting_expiry().count() == 0

@@ -17,12 +17,12 @@ from config.backups.archive import read_lines, write_rows
 from config.variables import object_storage
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming
-from work.checks import check_objects
 from work.contents import (
     LARGE_BYTES,
     MARK,
     REFERENCE,
     REFERENCE_BYTES,
+    check_objects,
     content_columns,
     sweep_objects,
 )

@@ -58,8 +58,10 @@ def _held_text(n_held: int) -> str:
 
 def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
     assignments, n_held = _readable(batch, with_held)
-    before = Assignment.objects.of(batch).decided_but_unsent().filter(decision=APPROVE)
-    n = assignments.count() + before.count()
+    n = (
+        assignments.count()
+        + Assignment.objects.of(batch).decided_but_unsent().filter(decision=APPROVE).count()
+    )
     rewards_usd = f"{n * batch.reward_usd}"
     text = (
         f"would approve {count_of(n, 'assignment')}, ${rewards_usd} in rewards. Nothing was paid."
@@ -79,5 +81,8 @@ def _approve(batch: Batch, with_held: bool) -> dict[str, Any]:
     result = send_decisions(
         batch=batch, client=client_of(batch.connection), progress=bar("approving")
     )
-    text = f"{result}{_held_text(n_held)}"
-    return {"batch": batch.pk} | result.record() | {"held": n_held, "text": text}
+    return (
+        {"batch": batch.pk}
+        | result.record()
+        | {"held": n_held, "text": f"{result}{_held_text(n_held)}"}
+    )

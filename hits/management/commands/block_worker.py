@@ -32,15 +32,21 @@ class Command(ReviewCommand):
             raise CommandError("A block needs a --reason.")
         target = study_with_batches(study)
         connections = Connection.objects.filter(batches__study=target).distinct()
-        workers = Worker.objects.filter(assignments__hit__batch__study=target, worker_id=worker)
-        match = workers.distinct().first()
+        match = (
+            Worker.objects.filter(assignments__hit__batch__study=target, worker_id=worker)
+            .distinct()
+            .first()
+        )
         if match is None:
             raise WorkerUnknown(f"No worker '{worker}' has worked on study '{study}'.")
         verb = "unblock" if unblock else "block"
         names = [str(connection) for connection in connections]
         if dry_run:
-            text = f"Would {verb} {worker} at {', '.join(names)}. Nothing was sent."
-            self.report(text, {f"would_{verb}": worker, "connections": names}, as_json=json)
+            self.report(
+                f"Would {verb} {worker} at {', '.join(names)}. Nothing was sent.",
+                {f"would_{verb}": worker, "connections": names},
+                as_json=json,
+            )
             return
         for connection in connections.filter(marketplace=match.marketplace):
             if unblock:

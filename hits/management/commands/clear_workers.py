@@ -31,8 +31,11 @@ class Command(ReviewCommand):
         target = study_with_batches(study)
         workers = Worker.objects.filter(assignments__hit__batch__study=target).distinct()
         if options["all"]:
-            held = Exclusion.objects.filter(batch__study=target, reason=Exclusion.Reason.HELD)
-            workers = workers.filter(pk__in=held.values("worker"))
+            workers = workers.filter(
+                pk__in=Exclusion.objects.filter(
+                    batch__study=target, reason=Exclusion.Reason.HELD
+                ).values("worker")
+            )
         else:
             workers = workers.filter(worker_id__in=worker)
         matches = list(workers.order_by("worker_id"))
@@ -40,9 +43,15 @@ class Command(ReviewCommand):
             raise WorkerUnknown(f"No worker '{unknown[0]}' has worked on study '{study}'.")
         if dry_run:
             names = [each.worker_id for each in matches]
-            text = f"Would clear {count_of(len(matches), 'worker')}. Nothing was written."
-            self.report(text, {"would_clear": names}, as_json=json)
+            self.report(
+                f"Would clear {count_of(len(matches), 'worker')}. Nothing was written.",
+                {"would_clear": names},
+                as_json=json,
+            )
             return
         n = clear_workers(study=target, workers=matches, cleared_by=None)
-        text = f"{count_of(n, 'worker')} cleared; they may go on once answers are collected."
-        self.report(text, {"cleared": n}, as_json=json)
+        self.report(
+            f"{count_of(n, 'worker')} cleared; they may go on once answers are collected.",
+            {"cleared": n},
+            as_json=json,
+        )

@@ -16,6 +16,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         for batch in Batch.objects.started_of(study):
-            client = client_of(batch.connection)
-            result = collect_batch(batch=batch, client=client, progress=bar("collecting"))
+            result = collect_batch(
+                batch=batch, client=client_of(batch.connection), progress=bar("collecting")
+            )
             self.stdout.write(f"Batch {batch.pk}: {result}")

@@ -49,8 +49,11 @@ class Command(ReviewCommand):
             total = sum(price_usd(one) for one in rows)
             content = {"would_override": [one.assignment_id for one in rows]}
             rejections = count_of(len(rows), "rejection")
-            text = f"Would override {rejections}, ${total:.2f}. Nothing was paid."
-            self.report(text, content | {"total_usd": f"{total:.2f}"}, as_json=json)
+            self.report(
+                f"Would override {rejections}, ${total:.2f}. Nothing was paid.",
+                content | {"total_usd": f"{total:.2f}"},
+                as_json=json,
+            )
             return
         problems = [problem for one in rows if (problem := _part_problem(one))]
         require_typed_amount([(one, price_usd(one)) for one in rows], options["spend"])

@@ -91,12 +91,15 @@ class Command(ReviewCommand):
             fees = sum(bonus_fee_usd(by_id[line.assignment_id], line.amount_usd) for line in lines)
             bonuses = count_of(len(lines), "bonus", "bonuses")
             text = f"Would pay {bonuses}, ${total:.2f} and ${fees:.2f} in fees, less "
-            content = {
-                "n_bonuses": len(lines),
-                "total_usd": f"{total:.2f}",
-                "fees_usd": f"{fees:.2f}",
-            }
-            self.report(f"{text}what was paid before. Nothing was paid.", content, as_json=json)
+            self.report(
+                f"{text}what was paid before. Nothing was paid.",
+                {
+                    "n_bonuses": len(lines),
+                    "total_usd": f"{total:.2f}",
+                    "fees_usd": f"{fees:.2f}",
+                },
+                as_json=json,
+            )
             return
         with transaction.atomic():
             requests = [
@@ -121,9 +124,12 @@ class Command(ReviewCommand):
             )
             # They count as committed from the moment they are written down.
             require_room(target, assignments)
-        problems = [
-            f"{line.assignment_id}: paid for this reason before."
-            for line, payment in requests
-            if payment is None
-        ]
-        self.send(target, as_json=json, problems=problems)
+        self.send(
+            target,
+            as_json=json,
+            problems=[
+                f"{line.assignment_id}: paid for this reason before."
+                for line, payment in requests
+                if payment is None
+            ],
+        )

@@ -56,8 +56,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
         row = Study.objects.named(study)
         batch = _planned_or_draft(row, _with_terms_of_protocol(row, options))
-        batches = Batch.objects.of(row).exclude(pk=batch.pk)
-        warning = version_warning(batch, batches, row.protocols.all())
+        warning = version_warning(
+            batch, Batch.objects.of(row).exclude(pk=batch.pk), row.protocols.all()
+        )
         options["warnings"] = [warning] if warning else []
         if warning and not options["json"]:
             self.stderr.write(f"Warning: {warning}")
@@ -79,8 +80,12 @@ class Command(BaseCommand):
             on_wait=self._report_waiting,
         )
         hits = count_of(publication.n_hits, "HIT")
-        sentence = f"Published {hits} of batch {plan.batch.pk} ({{cost}})."
-        self._report(options, sentence, publication.cost, plan.batch)
+        self._report(
+            options,
+            f"Published {hits} of batch {plan.batch.pk} ({{cost}}).",
+            publication.cost,
+            plan.batch,
+        )
 
     def _report(
         self, options: dict[str, Any], sentence: str, cost: Estimate, batch: Batch | None = None
@@ -158,8 +163,9 @@ def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
     selection = ALL_ITEMS if items is None else sample(items, options["seed"])
     if options["of_round"]:
         selection = of_round(selection, options["of_round"])
-    stub = Batch(study=study, connection=connection, round=options["round"], selection=selection)
-    batch = batch_like(stub)
+    batch = batch_like(
+        Batch(study=study, connection=connection, round=options["round"], selection=selection)
+    )
     if batch is not None:
         require_same_terms(
             batch, reward_usd=options["reward"], max_assignments=options["assignments"]

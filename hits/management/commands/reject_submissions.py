@@ -1,4 +1,3 @@
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +14,7 @@ from hits.management.review_command import (
     require_typed_amount,
     study_with_batches,
 )
-from hits.models import PART, Assignment
+from hits.models import PART
 from presentation.numbers import count_of
 
 
@@ -52,25 +51,23 @@ class Command(ReviewCommand):
             n = assignments.count()
             payment_text = f", with ${n * (part or 0):.2f} paid in parts" if part else ""
             content = {"would_reject": [one.assignment_id for one in assignments]}
-            text = f"Would reject {count_of(n, 'assignment')}{payment_text}. Nothing was sent."
-            self.report(text, content, as_json=json)
+            self.report(
+                f"Would reject {count_of(n, 'assignment')}{payment_text}. Nothing was sent.",
+                content,
+                as_json=json,
+            )
             return
         with transaction.atomic():
             if part is not None:
-                _request_parts(assignments, part, reason, options["spend"])
+                payments = [
+                    request_payment(assignment=one, purpose=PART, amount_usd=part, reason=reason)
+                    for one in assignments
+                ]
+                require_typed_amount(
+                    [(one.assignment, one.amount_usd + one.fee_usd) for one in payments if one],
+                    options["spend"],
+                )
             decide(assignments=assignments, decision=REJECT, feedback=reason)
             # They count as committed from the moment they are written down.
             require_room(target, assignments)
         self.send(target, as_json=json)
-
-
-def _request_parts(
-    assignments: Iterable[Assignment], part: Decimal, reason: str, typed: Decimal | None
-) -> None:
-    payments = [
-        request_payment(assignment=one, purpose=PART, amount_usd=part, reason=reason)
-        for one in assignments
-    ]
-    require_typed_amount(
-        [(one.assignment, one.amount_usd + one.fee_usd) for one in payments if one], typed
-    )

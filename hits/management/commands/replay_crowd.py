@@ -47,8 +47,9 @@ def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         condition=options["condition"],
         item=tuple(options["item"]),
     )
-    approvals = [draft for draft in record.submissions if draft.status == "approved"]
-    source = RecordedAnswers(batch.study, approvals)
+    source = RecordedAnswers(
+        batch.study, [draft for draft in record.submissions if draft.status == "approved"]
+    )
     return replay_plan(
         plan=source.plan(batch),
         source=source,

@@ -1,5 +1,3 @@
-"""Move contents between the database and the site's storage."""
-
 from argparse import ArgumentParser
 from typing import Any
 
