@@ -104,8 +104,7 @@ def test_without_a_storage_all_is_in_the_database(settings, tmp_path):
 
 def test_a_large_content_is_an_object_and_a_small_one_is_not(folder):
     large, small = picture(LARGE), picture(SMALL, "b")
-    assert len(column_of(large)) == REFERENCE_BYTES
-    assert column_of(small) == SMALL
+    assert (len(column_of(large)), column_of(small)) == (REFERENCE_BYTES, SMALL)
     (path,) = objects_in(folder)
     assert path.read_bytes() == LARGE
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
