@@ -3,7 +3,6 @@ from dataclasses import dataclass
 
 from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
 
 from tests.pictures import keep_picture
 
@@ -42,7 +41,7 @@ class Node:
     description: str
 
 
-def accessibility_problems(page: Page, *, frames: bool = True) -> list[str]:
+def accessibility_problems(page, *, frames=True):
     """Every node that fails a rule of axe's, or of which axe cannot say that it passes.
 
     What is `incomplete` counts as a fault: ids that occur twice are among it. Without `frames`
@@ -62,13 +61,13 @@ def accessibility_problems(page: Page, *, frames: bool = True) -> list[str]:
     return list(problems)
 
 
-def _scroll_to(page: Page, node: dict) -> None:
+def _scroll_to(page, node):
     for frame in page.frames:
         for found in frame.query_selector_all(node["target"][-1]):
             found.evaluate("node => node.scrollIntoView({ block: 'center' })")
 
 
-def _problems(page: Page, frames: bool) -> dict[str, dict]:
+def _problems(page, frames):
     options = {
         "iframes": frames,
         # A frame of a busy machine answers late.
@@ -100,11 +99,11 @@ ON_TOP = """node => {
 }"""
 
 
-def _is_seen_to_be_well(page: Page, node: dict) -> bool:
+def _is_seen_to_be_well(page, node):
     return _is_in_a_picture(node) or _is_cut_off(page, node) or _is_on_top(page, node)
 
 
-def _is_on_top(page: Page, node: dict) -> bool:
+def _is_on_top(page, node):
     if _contrast_key(node) != "bgOverlap":
         return False
     selector = node["target"][-1]
@@ -112,7 +111,7 @@ def _is_on_top(page: Page, node: dict) -> bool:
     return len(found) == 1 and found[0].evaluate(ON_TOP)
 
 
-def _is_in_a_picture(node: dict) -> bool:
+def _is_in_a_picture(node):
     """Whether axe sees no background because the text is one of a chart's, drawn over its marks.
 
     Such a chart is a picture with a name, and its table or data stands beside it.
@@ -120,7 +119,7 @@ def _is_in_a_picture(node: dict) -> bool:
     return node["html"].startswith(("<text ", "<tspan")) and _contrast_key(node) == "imgNode"
 
 
-def _is_cut_off(page: Page, node: dict) -> bool:
+def _is_cut_off(page, node):
     if _contrast_key(node) != "elmPartiallyObscured" or len(node["target"]) != 1:
         return False
     return page.eval_on_selector(
@@ -130,17 +129,17 @@ def _is_cut_off(page: Page, node: dict) -> bool:
     )
 
 
-def _contrast_key(node: dict) -> str:
+def _contrast_key(node):
     keys = [check["data"].get("messageKey") for check in node["any"] if check["data"]]
     return keys[0] or "" if len(keys) == 1 else ""
 
 
-def _reasons(node: dict) -> str:
+def _reasons(node):
     checks = node["any"] + node["all"] + node["none"]
     return "; ".join(check["message"] for check in checks)
 
 
-def accessible_nodes(page: Page, roles: set[str]) -> list[Node]:
+def accessible_nodes(page, roles):
     session = page.context.new_cdp_session(page)
     tree = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
@@ -157,5 +156,5 @@ def accessible_nodes(page: Page, roles: set[str]) -> list[Node]:
     ]
 
 
-def _value(node: dict, name: str) -> str:
+def _value(node, name):
     return str(node.get(name, {}).get("value", ""))

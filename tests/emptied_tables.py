@@ -5,7 +5,6 @@ locks with whatever a browser that has just gone still asks for.
 """
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from django.db import connection, transaction
@@ -22,13 +21,13 @@ BUSY = """
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_flush() -> Iterator[None]:
+def quick_flush():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", delete_all_rows)
         yield
 
 
-def delete_all_rows(_: TransactionTestCase) -> None:
+def delete_all_rows(_):
     wait_for_requests()
     with transaction.atomic(), connection.cursor() as cursor:
         for table in filled_tables() - KEPT:
@@ -36,7 +35,7 @@ def delete_all_rows(_: TransactionTestCase) -> None:
             cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")
 
 
-def filled_tables() -> set[str]:
+def filled_tables():
     with connection.cursor() as cursor:
         tables = connection.introspection.django_table_names(only_existing=True)
         cursor.execute(
@@ -48,7 +47,7 @@ def filled_tables() -> set[str]:
         return {table for (table,) in cursor.fetchall()}
 
 
-def wait_for_requests() -> None:
+def wait_for_requests():
     """Wait until a live server's threads have answered: their page may be closed already."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while connection.vendor == "postgresql" and time.monotonic() < deadline:

@@ -3,9 +3,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +20,7 @@ user_pref("network.connectivity-service.enabled", false);
 
 
 class Firefox:
-    def __init__(self, path: str, folder: Path) -> None:
+    def __init__(self, path, folder):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -36,7 +33,7 @@ class Firefox:
         self._read()
         self.call("WebDriver:NewSession")
 
-    def _connected(self, port: int) -> socket.socket:
+    def _connected(self, port):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -45,12 +42,12 @@ class Firefox:
                 assert time.monotonic() < deadline, "Firefox did not start"
                 time.sleep(0.1)
 
-    def close(self) -> None:
+    def close(self):
         self._socket.close()
         self._process.terminate()
         self._process.wait(PATIENCE_SECONDS)
 
-    def call(self, command: str, **parameters: Any) -> Any:
+    def call(self, command, **parameters):
         self._number += 1
         message = json.dumps([0, self._number, command, parameters]).encode()
         self._socket.sendall(b"%d:%s" % (len(message), message))
@@ -59,7 +56,7 @@ class Firefox:
         assert error is None, error
         return result.get("value", result) if isinstance(result, dict) else result
 
-    def _read(self) -> Any:
+    def _read(self):
         while b":" not in self._received:
             self._receive()
         length, _, self._received = self._received.partition(b":")
@@ -68,38 +65,38 @@ class Firefox:
         message, self._received = self._received[: int(length)], self._received[int(length) :]
         return json.loads(message)
 
-    def _receive(self) -> None:
+    def _receive(self):
         part = self._socket.recv(65536)
         assert part, "Firefox has ended"
         self._received += part
 
-    def open(self, address: str) -> None:
+    def open(self, address):
         self.call("WebDriver:SwitchToFrame", id=None)
         self.call("WebDriver:Navigate", url=address)
 
-    def enter_frame(self) -> None:
+    def enter_frame(self):
         self.call("WebDriver:SwitchToFrame", id=0)
 
-    def find(self, selector: str) -> list[str]:
+    def find(self, selector):
         found = self.call("WebDriver:FindElements", using="css selector", value=selector)
         return [one[ELEMENT] for one in found]
 
-    def displayed(self, selector: str) -> list[str]:
+    def displayed(self, selector):
         return [
             one for one in self.find(selector) if self.call("WebDriver:IsElementDisplayed", id=one)
         ]
 
-    def press(self, element: str, keys: str) -> None:
+    def press(self, element, keys):
         self.call("WebDriver:ElementSendKeys", id=element, text=keys)
 
-    def name(self, element: str) -> str:
+    def name(self, element):
         """The accessible name that Firefox computes."""
         return str(self.call("WebDriver:GetComputedLabel", id=element))
 
-    def role(self, element: str) -> str:
+    def role(self, element):
         return str(self.call("WebDriver:GetComputedRole", id=element))
 
-    def wait_for(self, selector: str, text: str) -> None:
+    def wait_for(self, selector, text):
         """Wait until the first that matches holds the text."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         script = "return document.querySelector(arguments[0])?.innerText ?? ''"
@@ -113,7 +110,7 @@ class Firefox:
 
 
 @pytest.fixture(scope="module")
-def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
+def firefox(tmp_path_factory):
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip(f"this test drives a real Firefox; none of {', '.join(NAMES)} is installed")

@@ -6,21 +6,17 @@ The site has a team, its marketplace with play money, a sample study that simula
 and a crowd of them that does what is launched.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accounts.models import Team, User
-    from hits.models import Batch
+    pass
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "docs" / "notebooks"
@@ -29,16 +25,16 @@ METRICS = ("rouge1", "rougeL", "sacrebleu", "chrf")
 MOST_BYTES = 100_000
 
 
-def notebooks() -> list[Path]:
+def notebooks():
     return sorted(FOLDER.glob("*.ipynb"))
 
 
-def code_cells(path: Path) -> list[dict[str, Any]]:
+def code_cells(path):
     content = json.loads(path.read_text())
     return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
 
 
-def token_of(owner: User) -> str:
+def token_of(owner):
     from accounts.roles import Scope
     from accounts.tokens import create_personal_token
 
@@ -46,7 +42,7 @@ def token_of(owner: User) -> str:
     return create_personal_token(user=owner, name="notebooks", scopes=scopes, days=7).text
 
 
-def team_with_funds(owner: User) -> Team:
+def team_with_funds(owner):
     from accounts.teams import create_team
     from hits.connections import connect_this_site
 
@@ -56,11 +52,11 @@ def team_with_funds(owner: User) -> Team:
 
 
 @contextmanager
-def repeated(step: Callable[[], None]) -> Iterator[None]:
+def repeated(step):
     """Do this in a thread, over and over, until the block ends; then what failed is raised."""
     ended, errors = threading.Event(), []
 
-    def work() -> None:
+    def work():
         from django.db import connection
 
         try:
@@ -82,7 +78,7 @@ def repeated(step: Callable[[], None]) -> Iterator[None]:
         raise errors[0]
 
 
-def let_the_crowd_work(site_url: str) -> None:
+def let_the_crowd_work(site_url):
     from hits.models import Batch, Hit
 
     for batch in Batch.objects.started().filter(collected_at=None, closed_at=None):
@@ -90,7 +86,7 @@ def let_the_crowd_work(site_url: str) -> None:
             _replay(batch, site_url)
 
 
-def _replay(batch: Batch, site_url: str) -> Any:
+def _replay(batch, site_url):
     from hits.crowd.replay import crowd_names, replay_group
     from hits.crowd.simulated import SimulatedAnswers
 
@@ -103,19 +99,19 @@ def _replay(batch: Batch, site_url: str) -> Any:
     )
 
 
-def work_off() -> None:
+def work_off():
     from django.core.management import call_command
 
     call_command("run_worker", until_empty=True)
 
 
 @contextmanager
-def working_site(site_url: str) -> Iterator[None]:
+def working_site(site_url):
     with repeated(work_off), repeated(lambda: let_the_crowd_work(site_url)):
         yield
 
 
-def main() -> None:
+def main():
     with TemporaryDirectory() as folder:
         os.environ["DATABASE_URL"] = f"sqlite:///{folder}/site.sqlite3"
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -138,7 +134,7 @@ def main() -> None:
                 _execute(path, url, token)
 
 
-def _prepare_site(url: str) -> str:
+def _prepare_site(url):
     """Somebody with a team and a study that is judged and scored; their token."""
     from accounts.models import User
     from annotation.access import give_to_team
@@ -165,7 +161,7 @@ def _prepare_site(url: str) -> str:
     return token_of(rosa)
 
 
-def _execute(path: Path, url: str, token: str) -> None:
+def _execute(path, url, token):
     import nbformat
     from nbclient import NotebookClient
 

@@ -6,13 +6,11 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-from playwright.sync_api import Page
-
 FOLDER = os.environ.get("PICTURES", "")
-_numbers: Counter[str] = Counter()
+_numbers = Counter()
 
 
-def keep_picture(page: Page) -> None:
+def keep_picture(page):
     if not FOLDER:
         return
     test = os.environ["PYTEST_CURRENT_TEST"].partition(" ")[0].removeprefix("tests/")
@@ -22,7 +20,7 @@ def keep_picture(page: Page) -> None:
     page.screenshot(path=Path(FOLDER) / f"{name}-{_numbers[test]:02}-{width}.png", full_page=True)
 
 
-def write_index() -> None:
+def write_index():
     if not FOLDER:
         return
     names = sorted(path.name for path in Path(FOLDER).glob("*.png"))

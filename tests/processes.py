@@ -33,7 +33,7 @@ print(json.dumps(ended))
 """
 
 
-def run_python(*arguments: object, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run_python(*arguments, **environment):
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,
@@ -44,9 +44,7 @@ def run_python(*arguments: object, **environment: str) -> "subprocess.CompletedP
     )
 
 
-def manage_in_each(
-    *arguments: str, environments: list[dict[str, str]], **common: str
-) -> list[tuple[int, str]]:
+def manage_in_each(*arguments, environments, **common):
     """The exit code and the output of `manage.py ARGUMENTS` in each environment.
 
     Many times as fast as a process each, which would import Django again.

@@ -1,6 +1,4 @@
 import re
-from collections.abc import Callable
-from typing import Any
 
 from django.db import connection
 
@@ -9,10 +7,10 @@ WRITE = re.compile(r'\s*(INSERT|UPDATE|DELETE)(?: OR \w+)?(?: INTO| FROM)? "?(\w
 OF_BROWSERS = {"django_session", "usersessions_usersession"}
 
 
-def changed_tables(send: Callable[..., Any], *args: Any, **options: Any) -> set[str]:
-    changed: set[str] = set()
+def changed_tables(send, *args, **options):
+    changed = set()
 
-    def watch(execute: Any, sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    def watch(execute, sql, params, many, context):
         result = execute(sql, params, many, context)
         # SQLite does not count the rows of an insertion that returns their keys.
         if (write := WRITE.match(sql)) and (write[1] == "INSERT" or context["cursor"].rowcount):

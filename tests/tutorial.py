@@ -6,7 +6,6 @@ begins with a verb of `INSTRUCTIONS` is done. A picture is taken where the text 
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -48,7 +47,7 @@ class Step:
     text: str
 
     @property
-    def instructions(self) -> list[Instruction]:
+    def instructions(self):
         """In the order of the text; lines of a paragraph are one."""
         text = joined(self.text)
         found = [
@@ -59,42 +58,42 @@ class Step:
         return sorted(found, key=lambda one: one.position)
 
     @property
-    def pictures(self) -> list[str]:
+    def pictures(self):
         return [one.words[1] for one in self.instructions if one.verb == "picture"]
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         done = [(one.verb, one.words) for one in self.instructions]
         return sha256(json.dumps(done, ensure_ascii=False).encode()).hexdigest()[:16]
 
 
-def joined(text: str) -> str:
+def joined(text):
     """The text with the lines of each paragraph joined; code stays as it is."""
     return re.sub(r"(?<=\S)\n(?=[^\s!])", " ", text)
 
 
-def steps() -> Iterator[Step]:
+def steps():
     parts = re.split(r"(?m)^## (\d+\. .+)$", PAGE.read_text())
     for title, text in zip(parts[1::2], parts[2::2], strict=True):
         yield Step(title, re.split(r"(?m)^## ", text)[0])
 
 
-def names_in_bold(step: Step) -> list[str]:
+def names_in_bold(step):
     return re.findall(BOLD, joined(step.text))
 
 
-def do(step: Step, reader: object) -> None:
+def do(step, reader):
     for instruction in step.instructions:
-        action: Callable[..., None] = getattr(reader, instruction.verb)
+        action = getattr(reader, instruction.verb)
         action(*instruction.words)
 
 
-def write_manifest(digests: dict[str, str]) -> None:
+def write_manifest(digests):
     content = {
         name: {"step": digest, "picture": picture_digest(name)} for name, digest in digests.items()
     }
     MANIFEST.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def picture_digest(name: str) -> str:
+def picture_digest(name):
     return sha256((FOLDER / name).read_bytes()).hexdigest()[:16]

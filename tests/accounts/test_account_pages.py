@@ -20,13 +20,6 @@ LINK = re.compile(r"http://127\.0\.0\.1:8000(/\S+)")
 
 
 @pytest.fixture
-def mine(rosa):
-    browser = Client()
-    assert sign_in(browser=browser)
-    return browser
-
-
-@pytest.fixture
 def with_mail(settings):
     settings.SENDS_MAIL = True
     immediate = "django_tasks.backends.immediate.ImmediateBackend"
@@ -50,13 +43,17 @@ def set_password(browser, link, password=NEW):
     return browser.post(form.request["PATH_INFO"], {"password1": password, "password2": password})
 
 
-def test_the_pages_are_for_people_with_a_password(mine):
+def test_the_pages_are_for_people_with_a_password_and_send_no_mail_without_a_server(mine):
     participant = Client()
     participant.force_login(create_user(username="panel", password=None))
     for page in ("", "email/", "sessions/", "second-factor/"):
         browsers = (Client(), mine, participant)
         statuses = [browser.get(f"/account/{page}").status_code for browser in browsers]
         assert statuses == [302, 200, 403]
+    page = Client().get(RESET)
+    assert 'name="email"' not in page.content.decode()
+    assert not page.context["sends_mail"]
+    assert Client().post(RESET, {"email": "rosa@example.org"}).status_code == 403
 
 
 @pytest.mark.parametrize("has_mail", [False, True])
@@ -143,13 +140,6 @@ def test_a_link_goes_only_to_a_confirmed_address(rosa, with_mail):
     assert statuses == [302] * 3 + [429]
 
 
-def test_without_a_mail_server_the_page_has_no_form(rosa):
-    page = Client().get(RESET)
-    assert 'name="email"' not in page.content.decode()
-    assert not page.context["sends_mail"]
-    assert Client().post(RESET, {"email": "rosa@example.org"}).status_code == 403
-
-
 @pytest.mark.parametrize("change", ["tampered", "of_another", "after_a_change", "late"])
 def test_a_link_that_does_not_hold_sets_no_password(rosa, change, settings):
     carl = create_user(username="carl", password=PASSWORD)
@@ -170,7 +160,7 @@ def test_a_link_that_does_not_hold_sets_no_password(rosa, change, settings):
     assert list(before.all()) == stored
 
 
-def test_sessions_are_listed_and_ended_elsewhere(mine, rosa):
+def test_sessions_are_listed_and_ended_by_their_own_person(mine, rosa):
     phone, others = Client(HTTP_USER_AGENT="a phone"), [Client(), Client()]
     assert all(sign_in(browser=browser) for browser in (phone, *others))
     assert "a phone" in mine.get("/account/sessions/").content.decode()
@@ -179,9 +169,6 @@ def test_sessions_are_listed_and_ended_elsewhere(mine, rosa):
     assert (phone.get("/").status_code, mine.get("/").status_code) == (302, 200)
     mine.post("/account/sessions/")
     assert [browser.get("/").status_code for browser in (mine, *others)] == [200, 302, 302]
-
-
-def test_nobody_ends_another_persons_session(mine):
     create_user(username="carl", password=PASSWORD)
     carl = Client()
     assert sign_in("carl", browser=carl)

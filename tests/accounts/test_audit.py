@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts.audit import _hash, chain_faults, record, reseal
-from accounts.models import AuditChain, AuditEntry, Team, User
+from accounts.models import AuditChain, AuditEntry, User
 from accounts.teams import create_team
 from tests.annotation.importing import command_output, numbers_in
 from tests.codes import refused_naming
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def team() -> Team:
+def team():
     return create_team(name="Lab", owner=User.objects.create_user("ada"))
 
 
@@ -27,7 +27,7 @@ def three_more(team):
     return AuditEntry.objects.of(team)
 
 
-def faults() -> list[str]:
+def faults():
     return [fault.code for chain in AuditChain.objects.all() for fault in chain_faults(chain)]
 
 
@@ -105,15 +105,9 @@ def test_the_seal_of_one_entry_holds_for_no_other(three_more):
     assert faults() == ["unsealed_entry"]
 
 
-@pytest.fixture
-def new_key(settings):
-    former = list(settings.ENCRYPTION_KEYS)
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *former]
-    return settings.ENCRYPTION_KEYS[0]
-
-
-def test_a_key_that_was_removed_too_early_is_missed(team, three_more, new_key, settings):
-    both = settings.ENCRYPTION_KEYS
+def test_a_key_that_was_removed_too_early_is_missed(team, three_more, settings):
+    new_key = Fernet.generate_key().decode()
+    settings.ENCRYPTION_KEYS = both = [new_key, *settings.ENCRYPTION_KEYS]
     assert faults() == []
     settings.ENCRYPTION_KEYS = [new_key]
     record(team=team, actor=None, action="batch.launch")

@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "teams.md"
 BEGIN = re.compile(r"(<!-- roles: .*? -->\n).*?(<!-- end of roles -->)", re.DOTALL)
 
 
-def table() -> str:
+def table():
     from accounts.roles import PERMISSIONS, Permission, Role
 
     head = ["may", *(role.value for role in Role)]
@@ -23,7 +23,7 @@ def table() -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def with_table(text: str) -> str:
+def with_table(text):
     return BEGIN.sub(lambda match: f"{match[1]}\n{table()}\n{match[2]}", text)
 
 

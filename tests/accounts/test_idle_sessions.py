@@ -19,20 +19,18 @@ def signed_in(user):
     return browser
 
 
-@pytest.fixture
-def clock(monkeypatch, settings):
-    """The time that the middleware sees, in seconds, which a test sets."""
-    settings.SESSION_IDLE_MINUTES = 30
-    now = [1_000_000.0]
-    monkeypatch.setattr(middleware.time, "time", lambda: now[0])
-    return now
-
-
 def is_signed_in(browser, **headers):
     return browser.get("/teams/", headers=headers).status_code == 200
 
 
-def test_only_a_session_that_is_used_goes_on(rosa, clock):
+def test_only_a_session_that_is_used_goes_on_where_there_is_a_limit(rosa, settings, monkeypatch):
+    settings.SESSION_IDLE_MINUTES = 0
+    browser = signed_in(rosa)
+    assert is_signed_in(browser)
+    assert middleware.SEEN_AT not in browser.session
+    settings.SESSION_IDLE_MINUTES = 30
+    clock = [1_000_000.0]
+    monkeypatch.setattr(middleware.time, "time", lambda: clock[0])
     browser = signed_in(rosa)
     for _ in range(3):
         assert is_signed_in(browser)
@@ -43,9 +41,7 @@ def test_only_a_session_that_is_used_goes_on(rosa, clock):
     assert is_signed_in(browser, **{"HX-Request": "true"})
     clock[0] += 11 * 60
     assert not is_signed_in(browser)
-
-
-def test_who_writes_on_a_page_that_stores_by_itself_uses_the_site(rosa, clock):
+    # What a page stores while somebody writes does.
     browser = signed_in(rosa)
     assert is_signed_in(browser)
     for _ in range(2):
@@ -54,26 +50,7 @@ def test_who_writes_on_a_page_that_stores_by_itself_uses_the_site(rosa, clock):
     assert is_signed_in(browser)
 
 
-def test_without_a_limit_nothing_is_written_down(rosa, settings):
-    settings.SESSION_IDLE_MINUTES = 0
-    browser = signed_in(rosa)
-    assert is_signed_in(browser)
-    assert middleware.SEEN_AT not in browser.session
-
-
-def test_an_operator_makes_a_link_that_sets_a_password(rosa):
-    operator = User.objects.create_user("olga", password=PASSWORD, is_staff=True)
-    browser = signed_in(operator)
-    browser.post(f"/account/again/?next={LINKS}", {"password": PASSWORD})
-    page = browser.post(LINKS, {"username": "rosa"}).content.decode()
-    link = re.search(r"http://127\.0\.0\.1:8000(/\S+/)<", page)[1]
-    assert Client().get(link).status_code == 302
-    # Who is in no team may be a worker, who can be erased; the log forgets nothing.
-    entry = AuditEntry.objects.get(action="member.password_link")
-    assert (entry.actor_name, entry.subject) == ("olga", f"account {rosa.pk}")
-
-
-def test_only_operators_make_links_and_none_for_operators_or_nobody(rosa):
+def test_only_operators_make_links_for_a_new_password_and_none_for_operators(rosa):
     operator = User.objects.create_user("olga", password=PASSWORD, is_staff=True)
     for user in (operator, rosa):
         browser = signed_in(user)
@@ -82,6 +59,14 @@ def test_only_operators_make_links_and_none_for_operators_or_nobody(rosa):
             assert "reset/" not in browser.post(LINKS, {"username": name}).content.decode()
     assert browser.get(LINKS).status_code == 403
     assert not AuditEntry.objects.exists()
+    browser = signed_in(operator)
+    browser.post(f"/account/again/?next={LINKS}", {"password": PASSWORD})
+    page = browser.post(LINKS, {"username": "rosa"}).content.decode()
+    link = re.search(r"http://127\.0\.0\.1:8000(/\S+/)<", page)[1]
+    assert Client().get(link).status_code == 302
+    # Who is in no team may be a worker, who can be erased; the log forgets nothing.
+    entry = AuditEntry.objects.get(action="member.password_link")
+    assert (entry.actor_name, entry.subject) == ("olga", f"account {rosa.pk}")
 
 
 def test_a_worker_arrives_at_the_marketplace_and_a_researcher_at_the_studies(rosa):

@@ -8,8 +8,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.enrolment import create_user
-from tests.accounts.conftest import PASSWORD, SITES, sign_in
-from tests.accounts.second_factors import code_of, secret_of, set_up
+from tests.accounts.conftest import PASSWORD, SITES, code_of, secret_of, set_up, sign_in
 from tests.processes import run_python
 
 SIGN_IN = "/account/second-factor/sign-in/"
@@ -17,11 +16,9 @@ PAGES = ["/", "/marketplace-operator/", "/marketplace-operator/payouts/", "/requ
 
 
 @pytest.fixture
-def mine(rosa):
-    browser = Client()
-    assert sign_in(browser=browser)
-    set_up(browser, PASSWORD)
-    return browser
+def mine(mine):
+    set_up(mine, PASSWORD)
+    return mine
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_codes_are_not_guessed_without_end_and_open_nothing_without_a_password(r
     assert "_auth_user_id" not in browser.session
 
 
-def test_what_codes_rest_on_is_encrypted_at_rest(rosa, mine, settings):
+def test_what_codes_rest_on_is_encrypted_and_goes_with_the_factor(rosa, mine, settings):
     former = {row.type: dict(row.data) for row in Authenticator.objects.all()}
     secret = secret_of(rosa)
     assert secret not in str(former)
@@ -93,6 +90,9 @@ def test_what_codes_rest_on_is_encrypted_at_rest(rosa, mine, settings):
     call_command("reencrypt_second_factors")
     settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
     assert secret_of(rosa) == secret
+    mine.post("/account/second-factor/remove/")
+    assert not Authenticator.objects.exists()
+    assert sign_in()
 
 
 @pytest.mark.slow
@@ -108,12 +108,6 @@ def test_a_browser_found_open_changes_no_second_factor(rosa, mine):
         for answer in [each for each in answers if each.status_code != 405]:
             assert answer.status_code == 302
             assert answer.url.startswith(("/account/again/", "/account/second-factor/again/"))
-
-
-def test_the_second_factor_is_turned_off_by_who_gives_the_password_again(rosa, mine):
-    mine.post("/account/second-factor/remove/")
-    assert not Authenticator.objects.exists()
-    assert sign_in()
 
 
 def test_an_operator_sets_a_second_factor_up_and_keeps_it(operator):

@@ -19,13 +19,9 @@ def guess(times, **where):
     return [sign_in(password=f"guess-{number}", **where) for number in range(times)]
 
 
-@pytest.fixture
-def one_proxy(settings):
-    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
-
-
 @pytest.mark.parametrize("path", SITES)
-def test_a_stranger_with_many_addresses_locks_nobody_out(rosa, one_proxy, path):
+def test_a_stranger_with_many_addresses_locks_nobody_out(rosa, settings, path):
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     for number in range(24):
         wrong = {"x_forwarded_for": f"198.51.100.{number}"}
         assert not sign_in(password="a guess", site=path, **wrong)
@@ -92,7 +88,8 @@ def test_a_browser_that_is_known_is_not_kept_out_by_its_neighbours(rosa):
 
 
 @pytest.mark.slow
-def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, one_proxy):
+def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, settings):
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     mine = Client()
     assert sign_in(browser=mine)
     mine.post("/logout/")

@@ -10,31 +10,24 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ada() -> User:
+def ada():
     return User.objects.create_user("ada")
 
 
 @pytest.fixture
-def ben() -> User:
+def ben():
     return User.objects.create_user("ben")
 
 
-def test_a_stranger_may_nothing_in_a_team_and_a_superuser_everything(ada, ben):
+def test_a_member_may_what_the_role_allows_a_stranger_nothing_and_a_superuser_everything(ada, ben):
     team = create_team(name="Dialogue Lab", owner=ada)
     assert (team.slug, permissions_in_team(team, ada)) == ("dialogue-lab", frozenset(Permission))
     assert permissions_in_team(team, ben) == frozenset()
     root = User.objects.create_superuser("root")
     assert permissions_in_team(team, root) == frozenset(Permission)
-
-
-def test_a_member_may_what_the_role_allows(ada, ben):
-    team = create_team(name="Lab", owner=ada)
     for role in Role:
         set_role(team=team, user=ben, role=role, actor=ada)
         assert permissions_in_team(team, ben) == PERMISSIONS[role]
-
-
-def test_who_only_reads_sees_no_workers_and_money_or_changes_nothing():
     closed = {Permission.VIEW_WORKERS, Permission.VIEW_MONEY, Permission.SPEND, Permission.REVIEW}
     assert not (PERMISSIONS[Role.ANALYST] | PERMISSIONS[Role.ADJUDICATOR]) & closed
     assert all(name.startswith("view") for name in PERMISSIONS[Role.AUDITOR])
@@ -53,7 +46,7 @@ def test_the_last_owner_neither_leaves_nor_steps_down(ada, ben):
     assert [member.user for member in team.memberships.all()] == [ben]
 
 
-def test_a_name_that_is_taken_or_empty_makes_no_team(ada):
+def test_a_name_that_is_taken_empty_or_not_seen_makes_no_team(ada):
     create_team(name="Lab", owner=ada)
     for name, code in (
         ("Lab", "taken"),
@@ -63,9 +56,6 @@ def test_a_name_that_is_taken_or_empty_makes_no_team(ada):
     ):
         with refused(InvalidTeam, code):
             create_team(name=name, owner=ada)
-
-
-def test_a_name_with_what_is_not_seen_makes_no_team(ada):
     for character in "\u202e\u200b\u2066\ufeff\u3164\x07":
         with refused(InvalidTeam, "invisible") as caught:
             create_team(name=f"Dialogue{character} lab", owner=ada)

@@ -3,8 +3,7 @@ from decimal import Decimal
 import pytest
 
 from annotation.access import give_to_team
-from annotation.models import Study
-from assay_client import Client, InvalidRequest, LaunchHeld, RequestRefused
+from assay_client import InvalidRequest, LaunchHeld, RequestRefused
 from hits.connections import balance_usd, client_of
 from hits.crowd.replay import crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
@@ -27,7 +26,7 @@ def study(rosa, team, connection):
     return study
 
 
-def let_a_crowd_work(study: Study, site_url: str) -> None:
+def let_a_crowd_work(study, site_url):
     batch = Batch.objects.of(study).latest("pk")
     replay_group(
         hit_type_id=batch.hit_type_id,
@@ -38,12 +37,12 @@ def let_a_crowd_work(study: Study, site_url: str) -> None:
     )
 
 
-def funds(connection: Connection) -> Decimal:
+def funds(connection):
     return balance_usd(client_of(connection))
 
 
 @pytest.mark.slow
-def test_a_study_is_launched_answered_decided_on_and_read(client: Client, study, live_server):
+def test_a_study_is_launched_answered_decided_on_and_read(client, study, live_server):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
     assert (preview.n_items, preview.total_usd, preview.faults) == (3, Decimal("1.20"), [])
@@ -71,7 +70,7 @@ def test_a_study_is_launched_answered_decided_on_and_read(client: Client, study,
 
 
 @pytest.mark.slow
-def test_the_same_key_spends_once(client: Client, study, connection, live_server):
+def test_the_same_key_spends_once(client, study, connection, live_server):
     mine, before = client.study("ratings"), funds(connection)
     preview = mine.preview_launch(**TERMS)
     first, second = (mine.launch(preview, key="the pilot") for _ in range(2))
@@ -94,7 +93,7 @@ def test_the_same_key_spends_once(client: Client, study, connection, live_server
 
 
 @pytest.mark.slow
-def test_a_launch_at_another_price_or_over_budget_is_refused(client: Client, study):
+def test_a_launch_at_another_price_over_budget_or_unconfirmed_is_refused(client, study, connection):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
     preview.terms["reward_usd"] = "0.30"
@@ -105,20 +104,16 @@ def test_a_launch_at_another_price_or_over_budget_is_refused(client: Client, stu
     with refused(LaunchHeld, "faults"):
         mine.launch(held)
     assert not Batch.objects.exists()
-
-
-@pytest.mark.slow
-def test_money_that_leaves_the_site_is_confirmed(client: Client, study, connection):
     Connection.objects.update(marketplace="marketplace.example.org")
-    preview = client.study("ratings").preview_launch(**TERMS)
+    preview = mine.preview_launch(**TERMS)
     assert preview.needs_amount
     with refused(LaunchHeld, "unconfirmed_amount") as caught:
-        client.study("ratings").launch(preview)
+        mine.launch(preview)
     assert "confirm_usd='1.20'" in str(caught.value)
 
 
 @pytest.mark.slow
-def test_a_batch_is_changed_at_the_price_of_its_preview(client: Client, study, connection):
+def test_a_batch_is_changed_at_the_price_of_its_preview(client, study, connection):
     mine, before = client.study("ratings"), funds(connection)
     batch = mine.launch(mine.preview_launch(**TERMS))
     assert batch.preview("more", n_more=1)["cost"]["total_usd"] == "0.60"

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 from django.test import Client as Browser
@@ -23,7 +21,7 @@ pytestmark = pytest.mark.django_db
 REFUSED, ANSWER_LOST = "refused", "answer lost"
 
 
-def answer_in_process(request: httpx2.Request) -> httpx2.Response:
+def answer_in_process(request):
     headers = {name: value for name, value in request.headers.items() if name != "content-type"}
     response = Browser().generic(
         request.method,
@@ -38,11 +36,11 @@ def answer_in_process(request: httpx2.Request) -> httpx2.Response:
 
 
 class Wire(httpx2.BaseTransport):
-    def __init__(self) -> None:
-        self.faults: list[str] = []
+    def __init__(self):
+        self.faults = []
         self.n_requests = 0
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+    def handle_request(self, request):
         self.n_requests += 1
         fault = self.faults.pop(0) if self.faults else ""
         if fault == REFUSED:
@@ -54,12 +52,12 @@ class Wire(httpx2.BaseTransport):
 
 
 @pytest.fixture
-def wire() -> Wire:
+def wire():
     return Wire()
 
 
 @pytest.fixture
-def client(wire: Wire, token: str) -> Iterator[Client]:
+def client(wire, token):
     with Client("http://localhost", token, seconds_between=0, transport=wire) as client:
         yield client
 
@@ -81,17 +79,7 @@ def test_a_write_is_sent_again_and_done_once(client, wire, note_address, faults)
     assert WorkerNote.objects.count() == 1
 
 
-def test_errors_have_the_address_or_the_servers_code_and_field(client, wire, note_address):
-    with refused(InvalidRequest, "invalid", status=400, field="note"):
-        client.send("POST", note_address, {"note": ""})
-    with pytest.raises(NotThere):
-        client.study("nobodys")
-    wire.faults = [REFUSED] * 20
-    with refused_naming(ServerUnreachable, "http://localhost", "refused"):
-        client.me()
-
-
-def test_a_token_that_is_unknown_or_too_small_is_refused(wire, rosa, note_address):
+def test_errors_have_the_address_or_the_servers_code_and_field(wire, rosa, note_address, client):
     with (
         Client("http://localhost", "assay_no", transport=wire) as nobody,
         pytest.raises(NotSignedIn),
@@ -100,6 +88,13 @@ def test_a_token_that_is_unknown_or_too_small_is_refused(wire, rosa, note_addres
     small = create_personal_token(user=rosa, name="small", scopes=["read"], days=7).text
     with Client("http://localhost", small, transport=wire) as reader, pytest.raises(NotAllowed):
         reader.send("POST", note_address, {"note": "Careful."})
+    with refused(InvalidRequest, "invalid", status=400, field="note"):
+        client.send("POST", note_address, {"note": ""})
+    with pytest.raises(NotThere):
+        client.study("nobodys")
+    wire.faults = [REFUSED] * 20
+    with refused_naming(ServerUnreachable, "http://localhost", "refused"):
+        client.me()
 
 
 def test_pages_are_gone_through(client, wire, rosa):

@@ -1,6 +1,7 @@
 import errno
 import sqlite3
 from importlib.util import find_spec
+from unittest.mock import Mock
 
 import pytest
 from django.db.utils import OperationalError
@@ -15,25 +16,18 @@ def test_a_full_disk_is_reported_in_a_sentence(monkeypatch, capsys, tmp_path):
     with pytest.raises(sqlite3.OperationalError) as full:
         database.execute("INSERT INTO lines VALUES (?)", ["x" * 100_000])
     database.close()
-
-    def run(_arguments):
-        raise OperationalError(*full.value.args) from full.value
-
-    monkeypatch.setattr(commandline, "execute_from_command_line", run)
-    assert commandline.main(["manage.py", "import_responses"]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("The disk of the database cannot be written to: database or disk is")
-    assert "Make room on it" in message
-
-
-def test_a_full_disk_for_files_is_reported_in_a_sentence(monkeypatch, capsys):
-    def run(_arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(commandline, "execute_from_command_line", run)
-    assert commandline.main(["manage.py", "freeze_judgments"]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("A disk is full: [Errno 28] No space left on device. Make room")
+    for error, beginning in (
+        (
+            OperationalError(*full.value.args),
+            "The disk of the database cannot be written to: database or disk is",
+        ),
+        (OSError(errno.ENOSPC, "No space left"), "A disk is full: [Errno 28] No space left. Make"),
+    ):
+        monkeypatch.setattr(commandline, "execute_from_command_line", Mock(side_effect=error))
+        assert commandline.main(["manage.py", "import_responses"]) == 2
+        message = capsys.readouterr().err
+        assert message.startswith(beginning)
+        assert "Make room" in message
 
 
 def test_a_command_that_has_moved_names_its_replacement(capsys):

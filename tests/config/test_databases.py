@@ -92,19 +92,16 @@ def test_threads_share_the_connections_of_a_pool():
         ({"DATABASE_POOL_SIZE": "1"}, "it must be 2 or more"),
         ({"DATABASE_POOL_SIZE": "4", "DATABASE_POOLER": "true"}, "set one of them"),
         ({"DATABASE_POOL_SIZE": "-1"}, "DATABASE_POOL_SIZE"),
+        (
+            {"DATABASE_POOLER": "true", "DATABASE_STATEMENT_SECONDS": "30"},
+            "set it in the database: ALTER ROLE",
+        ),
     ],
 )
 def test_a_pool_that_makes_no_sense_is_refused(values, words):
     done = run("import config.settings", DATABASE_URL=DIRECT, **values)
     assert done.returncode != 0
     assert words in done.stderr
-
-
-def test_a_pooler_takes_no_time_limit_of_a_session():
-    values = {"DATABASE_POOLER": "true", "DATABASE_STATEMENT_SECONDS": "30"}
-    done = run("import config.settings", DATABASE_URL=DIRECT, **values)
-    assert done.returncode != 0
-    assert "set it in the database: ALTER ROLE" in done.stderr
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import hashlib
 import os
 import re
 import shutil
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from work.registry import QUEUES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -18,10 +21,6 @@ FOREIGN = {"POSTGRES_PASSWORD", "ASSAY_VERSION"}
 def settings_there_are():
     text = (ROOT / ".env.example").read_text() + (ROOT / "config/settings.py").read_text()
     return set(re.findall(r"[A-Z][A-Z_]{3,}", text))
-
-
-def compose():
-    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 
 
 def names_in(requirements):
@@ -41,30 +40,19 @@ def test_the_lock_has_every_requirement_with_its_hashes():
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_every_variable_that_is_set_is_one_of_the_sites():
+def test_every_variable_command_and_queue_of_the_examples_is_one_of_the_sites():
     files = (DEPLOY / "compose.yaml", DEPLOY / "nginx/assay.conf")
     text = "".join(path.read_text() for path in files)
     named = set(re.findall(r"^\s*#?\s*([A-Z][A-Z_]{3,})[=:]", text, re.MULTILINE))
     assert {"SITE_URL", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "CACHE_URL"} <= named
     own = {name for name in named if not name.startswith("POSTGRES_")} - FOREIGN
     assert own <= settings_there_are()
-
-
-def commands():
     text = "".join(path.read_text() for path in [DEPLOY / "compose.yaml", *UNITS])
-    return set(re.findall(r'manage\.py(?:", "| )([a-z_]+)', text))
-
-
-def test_every_command_that_is_started_is_there():
-    assert commands() == {"migrate", "run_worker", "backup"}
+    commands = set(re.findall(r'manage\.py(?:", "| )([a-z_]+)', text))
+    assert commands == {"migrate", "run_worker", "backup"}
     there = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
-    assert commands() - {"migrate"} <= there
-
-
-def test_queues_of_the_workers_are_all_queues():
-    from work.registry import QUEUES
-
-    services = compose()["services"]
+    assert commands - {"migrate"} <= there
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     arguments = [*services["worker"]["command"], *services["scorer"]["command"]]
     assert {each for each in arguments if each in QUEUES} == set(QUEUES)
 
@@ -119,3 +107,24 @@ def test_the_probe_says_whether_the_site_is_ready(status, code, tmp_path):
     )
     server.server_close()
     assert done.returncode == code
+
+
+VENDOR = ROOT / "static" / "vendor"
+SUMS = {
+    name: digest
+    for digest, name in (
+        line.split(maxsplit=1)
+        for line in (VENDOR / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    )
+}
+
+
+def test_every_vendored_file_is_as_it_was_published_with_its_licence():
+    there = {str(path.relative_to(VENDOR)) for path in VENDOR.glob("*/*")}
+    assert there == set(SUMS)
+    assert len(there) >= 10
+    for name, digest in SUMS.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest, name
+    for folder in (path for path in VENDOR.iterdir() if path.is_dir()):
+        assert (folder / "LICENSE").stat().st_size > 0
+        assert f"| {folder.name} |" in (VENDOR / "README.md").read_text(encoding="utf-8")

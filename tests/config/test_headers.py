@@ -1,10 +1,9 @@
 import re
-from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLResolver, get_resolver, reverse
 
 from marketplace.models import Requester
 from marketplace.people.enrolment import create_worker, issue_access_key
@@ -27,7 +26,7 @@ EXAMPLES = {
 }
 
 
-def names(patterns: list[URLPattern | URLResolver], space: str = "") -> Iterator[tuple[str, dict]]:
+def names(patterns, space=""):
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             inner = f"{space}{pattern.namespace}:" if pattern.namespace else space
@@ -38,14 +37,14 @@ def names(patterns: list[URLPattern | URLResolver], space: str = "") -> Iterator
             yield f"{space}{pattern.name}", arguments(pattern)
 
 
-def arguments(pattern: URLPattern | URLResolver) -> dict[str, object]:
+def arguments(pattern):
     groups = pattern.pattern.regex.groupindex
     kinds = re.findall(r"<(?:(\w+):)?(\w+)>", str(pattern.pattern))
     examples = {name: EXAMPLES.get(kind, EXAMPLES.get(name, "x")) for kind, name in kinds}
     return {name: examples.get(name, EXAMPLES.get(name, "rated")) for name in groups}
 
 
-def policy_of(answer) -> dict[str, str]:
+def policy_of(answer):
     parts = answer.headers["Content-Security-Policy"].split(";")
     split = (part.strip().partition(" ") for part in parts if part.strip())
     return {name: values for name, _, values in split}
@@ -83,10 +82,19 @@ def visitors():
     return browsers
 
 
-def test_these_tests_know_every_kind_of_address():
+def test_what_signs_in_or_out_is_not_stored_and_every_kind_of_address_is_known(visitors):
     assert len(ADDRESSES) > 80
     known = {name.split(":")[0] for name, _ in ADDRESSES}
     assert known >= {"console", "marketplace", "account_change_password"}
+    for name in ("console:logout", "marketplace:logout", "marketplace:requester_logout"):
+        answer = visitors["ada"].post(reverse(name))
+        check_policy(answer)
+        assert "no-store" in answer.headers["Cache-Control"]
+        visitors["ada"].force_login(get_user_model().objects.get(username="ada"))
+    form = {"username": "rosa", "password": PASSWORD}
+    answer = Client().post("/worker/login/", form)
+    assert answer.status_code == 302
+    assert "no-store" in answer.headers["Cache-Control"]
 
 
 @pytest.mark.slow
@@ -106,21 +114,6 @@ def test_every_address_has_a_strict_policy_and_private_ones_are_not_stored(visit
     assert statuses >= ({200, 302, 404} if method == "get" else {302, 403, 405})
 
 
-def test_signing_out_is_not_stored_either(visitors):
-    for name in ("console:logout", "marketplace:logout", "marketplace:requester_logout"):
-        answer = visitors["ada"].post(reverse(name))
-        check_policy(answer)
-        assert "no-store" in answer.headers["Cache-Control"]
-        visitors["ada"].force_login(get_user_model().objects.get(username="ada"))
-
-
-def test_the_page_one_is_signed_in_with_is_not_stored(visitors):
-    form = {"username": "rosa", "password": PASSWORD}
-    answer = Client().post("/worker/login/", form)
-    assert answer.status_code == 302
-    assert "no-store" in answer.headers["Cache-Control"]
-
-
 @pytest.mark.parametrize(
     ("path", "host", "status"),
     [("/nothing/", "testserver", 404), ("/broken/", "testserver", 500), ("/", "evil", 400)],
@@ -133,14 +126,11 @@ def test_errors_bear_the_policy_too(visitors, settings, path, host, status):
         check_policy(answer)
 
 
-def test_a_form_from_another_site_is_refused_with_the_policy(visitors):
+def test_a_form_from_another_site_is_refused_and_static_files_may_be_stored(visitors):
     browser = Client(enforce_csrf_checks=True)
     answer = browser.post("/worker/login/", {"username": "ada", "password": PASSWORD})
     assert answer.status_code == 403
     check_policy(answer)
-
-
-def test_static_files_may_be_stored(visitors):
     answer = visitors["rosa"].get("/static/assay.css")
     assert answer.status_code == 200
     assert "no-store" not in answer.headers["Cache-Control"]

@@ -8,20 +8,24 @@ from django.utils import timezone
 
 from work.models import Job, PeriodicRun
 
+pytestmark = pytest.mark.django_db
 HOST = {"headers": {"host": "localhost"}}
 
 
-@pytest.mark.django_db
-def test_anybody_reads_that_the_site_works_and_what_reads_it_is_not_cached():
+def test_a_site_that_works_says_so_by_plain_http_and_nothing_keeps_the_answer(settings):
+    settings.SECURE_SSL_REDIRECT = True
     answer = Client(**HOST).get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok", "background_work": "ok"})
+    assert "no-store" in answer["Cache-Control"]
+    assert Client(**HOST).get("/login/").status_code == 301
+    answer = Client(**HOST).get("/readyz")
     assert (answer.status_code, answer.json()) == (
         200,
-        {"database": "ok", "background_work": "ok"},
+        {"database": "ok", "cache": "ok", "queue": "ok"},
     )
     assert "no-store" in answer["Cache-Control"]
 
 
-@pytest.mark.django_db
 def test_work_that_no_worker_does_is_late_and_the_web_server_still_well():
     past = timezone.now() - timedelta(minutes=6)
     PeriodicRun.objects.update_or_create(name="sweep", defaults={"next_at": past})
@@ -29,25 +33,16 @@ def test_work_that_no_worker_does_is_late_and_the_web_server_still_well():
     assert (answer.status_code, answer.json()["background_work"]) == (200, "late")
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(("minutes", "state"), [(6, "late"), (4, "ok")])
-def test_work_that_comes_by_time_and_that_nobody_begins_is_late(minutes, state):
+@pytest.mark.parametrize(
+    ("kind", "minutes", "state"), [("sweep", 6, "late"), ("sweep", 4, "ok"), ("score", 60, "ok")]
+)
+def test_only_work_that_comes_by_time_and_that_nobody_begins_is_late(kind, minutes, state):
     """A worker that reaches no Redis, or of another queue, requests it in time all the same."""
     soon = timezone.now() + timedelta(minutes=1)
     PeriodicRun.objects.update_or_create(name="sweep", defaults={"next_at": soon})
-    _waiting_job("sweep", minutes=minutes)
-    assert Client(**HOST).get("/healthz").json()["background_work"] == state
-
-
-@pytest.mark.django_db
-def test_what_somebody_requested_and_waits_makes_nothing_late():
-    _waiting_job("score", minutes=60)
-    assert Client(**HOST).get("/healthz").json()["background_work"] == "ok"
-
-
-def _waiting_job(kind: str, *, minutes: int) -> None:
     job = Job.objects.create(kind=kind, queue="marketplace", title=kind, dedupe_key=kind)
     Job.objects.filter(pk=job.pk).update(created_at=timezone.now() - timedelta(minutes=minutes))
+    assert Client(**HOST).get("/healthz").json()["background_work"] == state
 
 
 def test_without_its_database_the_site_is_not_well(monkeypatch):
@@ -59,39 +54,15 @@ def test_without_its_database_the_site_is_not_well(monkeypatch):
     assert (answer.status_code, answer.json()) == (503, {"database": "unavailable"})
 
 
-@pytest.mark.django_db
-def test_a_probe_by_plain_http_is_not_sent_to_https(settings):
-    settings.SECURE_SSL_REDIRECT = True
-    assert Client(**HOST).get("/healthz").status_code == 200
-    assert Client(**HOST).get("/login/").status_code == 301
-
-
-@pytest.mark.django_db
-def test_a_site_whose_parts_all_answer_is_ready(settings):
-    settings.SECURE_SSL_REDIRECT = True
-    answer = Client(**HOST).get("/readyz")
-    assert (answer.status_code, answer.json()) == (
-        200,
-        {"database": "ok", "cache": "ok", "queue": "ok"},
-    )
-    assert "no-store" in answer["Cache-Control"]
-
-
-@pytest.mark.django_db
-def test_a_process_of_a_newer_version_waits_for_the_migration():
+def test_a_process_waits_for_the_migration_of_its_version_and_for_no_newer_one():
     newest = MigrationRecorder.Migration.objects.filter(app="marketplace").order_by("pk").last()
+    MigrationRecorder.Migration.objects.create(app="marketplace", name="9999_of_tomorrow")
+    assert Client(**HOST).get("/readyz").status_code == 200
     newest.delete()
     answer = Client(**HOST).get("/readyz")
     assert (answer.status_code, answer.json()["database"]) == (503, "not migrated")
 
 
-@pytest.mark.django_db
-def test_a_process_of_the_version_before_stays_ready_during_an_upgrade():
-    MigrationRecorder.Migration.objects.create(app="marketplace", name="9999_of_tomorrow")
-    assert Client(**HOST).get("/readyz").status_code == 200
-
-
-@pytest.mark.django_db
 def test_without_its_queue_or_its_cache_a_site_is_not_ready(settings):
     nowhere = "redis://127.0.0.1:1/0"
     settings.TASKS = {
@@ -99,10 +70,7 @@ def test_without_its_queue_or_its_cache_a_site_is_not_ready(settings):
     }
     settings.REDIS_URL = nowhere
     settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.redis.RedisCache",
-            "LOCATION": nowhere,
-        }
+        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": nowhere}
     }
     answer = Client(**HOST).get("/readyz")
     assert answer.status_code == 503

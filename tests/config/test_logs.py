@@ -42,7 +42,7 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_json_lines_name_the_request_and_the_study(run):
+def test_json_lines_name_the_request_and_the_study_and_plain_ones_are_for_people(run):
     request_id, printed = run(LOG_FORMAT="json")
     request, later, failure = [json.loads(line) for line in printed.splitlines()]
     assert len(request_id) == 32
@@ -59,10 +59,6 @@ def test_json_lines_name_the_request_and_the_study(run):
     }.items() <= request.items()
     assert (later["event"], later["request_id"]) == ("so many judgments", request_id)
     assert "OSError: no room" in failure["exception"]
-
-
-@pytest.mark.slow
-def test_plain_lines_are_for_people(run):
     request_id, printed = run()
     assert f"request_id={request_id}" in printed
     assert "so many judgments" in printed

@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,14 +21,13 @@ import requests
 from cryptography.fernet import Fernet
 from urllib3.exceptions import InsecureRequestWarning
 
+from benchmarks.commands import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 NGINX, CADDY = DEPLOY / "nginx/assay.conf", DEPLOY / "caddy/Caddyfile"
-SITE, OPERATORS, API = (
-    "assay.example.org",
-    "operators.assay.example.org",
-    "mturk.assay.example.org",
-)
+SITE = "assay.example.org"
+OPERATORS, API = f"operators.{SITE}", f"mturk.{SITE}"
 # As both files name it; whoever asks over the loopback interface is not of it.
 OPERATORS_NETWORK = "10.0.0.0/8"
 
@@ -38,11 +36,6 @@ pytestmark = [
         f"ignore::{InsecureRequestWarning.__module__}.InsecureRequestWarning"
     ),
 ]
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def settings_of_the_example():
@@ -227,26 +220,12 @@ def test_clients_are_limited_by_the_address_they_come_from_not_one_they_claim(st
     assert statuses == {410, 429}
 
 
-def test_figures_and_operators_pages_are_not_at_the_sites_name(start):
+def test_each_name_has_its_pages_and_operators_have_theirs_in_their_network_alone(start):
     proxy = start()
     token = {"Authorization": "Bearer a-token"}
     for path in ("/metrics", "/marketplace-operator/", "/account/password-links/"):
         assert proxy.get(SITE, path, headers=token).status_code == 404, path
-
-
-def test_operators_pages_are_for_their_network_alone(start):
-    outside = start()
-    assert outside.get(OPERATORS, "/marketplace-operator/").status_code == 403
-
-
-def test_operators_sign_in_at_a_name_of_their_own(start):
-    inside = start(operators="127.0.0.0/8")
-    assert inside.get(OPERATORS, "/marketplace-operator/").status_code == 302
-    assert inside.get(OPERATORS, "/metrics").status_code == 404
-
-
-def test_the_requester_api_is_at_the_root_of_its_name(start):
-    proxy = start()
+    assert proxy.get(OPERATORS, "/marketplace-operator/").status_code == 403
     answer = proxy.ask(
         "POST",
         API,
@@ -259,6 +238,12 @@ def test_the_requester_api_is_at_the_root_of_its_name(start):
     )
     assert answer.status_code in (400, 403)
     assert "__type" in answer.json()
+
+
+def test_operators_sign_in_at_a_name_of_their_own(start):
+    inside = start(operators="127.0.0.0/8")
+    assert inside.get(OPERATORS, "/marketplace-operator/").status_code == 302
+    assert inside.get(OPERATORS, "/metrics").status_code == 404
 
 
 @pytest.mark.slow

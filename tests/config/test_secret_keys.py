@@ -2,14 +2,8 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from config.variables import (
-    DEVELOPMENT_ENCRYPTION_KEY,
-    DEVELOPMENT_KEY,
-    FORMER_DEVELOPMENT_KEY,
-    encryption_keys,
-    is_own_machine,
-    signing_keys,
-)
+from config import variables
+from config.variables import DEVELOPMENT_ENCRYPTION_KEY, DEVELOPMENT_KEY, FORMER_DEVELOPMENT_KEY
 from tests.processes import manage_in_each, run_python
 
 OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
@@ -31,9 +25,14 @@ def start(*arguments, **environment):
 
 
 @pytest.mark.slow
-def test_a_server_with_keys_of_its_own_passes_the_deployment_check():
+def test_keys_of_ones_own_pass_the_deployment_check_and_published_ones_only_start():
     ended = start(*CHECK)
     assert ended.returncode == 0, ended.stderr
+    environment = {"SITE_URL": "http://127.0.0.1:8000", "SECRET_KEY": "", "ENCRYPTION_KEYS": ""}
+    assert start("manage.py", "check", **environment).returncode == 0
+    ended = start(*CHECK, **environment)
+    assert ended.returncode != 0
+    assert "security.W009" in ended.stderr
 
 
 PRINT_SIGN_UP = "from config import settings; print(settings.MARKETPLACE_REQUESTER_SIGN_UP)"
@@ -78,15 +77,6 @@ def test_a_server_without_a_secret_key_serves_nothing():
     assert "ImproperlyConfigured: SECRET_KEY is not set" in ended.stderr
 
 
-@pytest.mark.slow
-def test_a_machine_of_ones_own_starts_without_keys_but_passes_no_deployment_check():
-    environment = {"SITE_URL": "http://127.0.0.1:8000", "SECRET_KEY": "", "ENCRYPTION_KEYS": ""}
-    assert start("manage.py", "check", **environment).returncode == 0
-    ended = start(*CHECK, **environment)
-    assert ended.returncode != 0
-    assert "security.W009" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("site_url", "hosts", "debug", "expected"),
     [
@@ -101,7 +91,7 @@ def test_a_machine_of_ones_own_starts_without_keys_but_passes_no_deployment_chec
     ],
 )
 def test_what_is_a_machine_of_ones_own(site_url, hosts, debug, expected):
-    assert is_own_machine(debug=debug, site_url=site_url, allowed_hosts=hosts) is expected
+    assert variables.is_own_machine(debug=debug, site_url=site_url, allowed_hosts=hosts) is expected
 
 
 @pytest.mark.parametrize(
@@ -121,7 +111,7 @@ def test_what_is_a_machine_of_ones_own(site_url, hosts, debug, expected):
 )
 def test_signing_keys_that_a_server_refuses(key, former):
     with pytest.raises(ImproperlyConfigured, match="SECRET_KEY"):
-        signing_keys(key, former, own_machine=False)
+        variables.signing_keys(key, former, own_machine=False)
 
 
 @pytest.mark.parametrize(
@@ -139,15 +129,15 @@ def test_signing_keys_that_a_server_refuses(key, former):
 )
 def test_encryption_keys_that_a_server_refuses(keys):
     with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_KEYS"):
-        encryption_keys(keys, own_machine=False)
+        variables.encryption_keys(keys, own_machine=False)
 
 
 def test_former_keys_are_listed_after_the_present_one():
     other = Fernet.generate_key().decode()
-    assert signing_keys(OWN_KEY, "a, b", own_machine=False) == (OWN_KEY, ["a", "b"])
-    listed = encryption_keys(f"{OWN_ENCRYPTION_KEY}, {other}", own_machine=False)
+    assert variables.signing_keys(OWN_KEY, "a, b", own_machine=False) == (OWN_KEY, ["a", "b"])
+    listed = variables.encryption_keys(f"{OWN_ENCRYPTION_KEY}, {other}", own_machine=False)
     assert listed == [OWN_ENCRYPTION_KEY, other]
-    assert encryption_keys(other, own_machine=True)[0] == other
+    assert variables.encryption_keys(other, own_machine=True)[0] == other
 
 
 @pytest.mark.slow

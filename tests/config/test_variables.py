@@ -49,7 +49,13 @@ def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy():
         assert "hidden-word" not in line
 
 
-def test_usual_words_for_true_and_false_are_taken(monkeypatch):
+def test_every_variable_is_in_the_example_and_usual_words_for_true_are_taken(monkeypatch):
+    source = (site.BASE_DIR / "config" / "settings.py").read_text()
+    reading = r"(?:variables|env|os\.environ)(?:\.\w+)?\(\s*\"([A-Z_]+)\""
+    names = set(re.findall(reading, source))
+    example = (site.BASE_DIR / ".env.example").read_text()
+    assert len(names) > 60
+    assert names - set(re.findall(r"\b[A-Z_]+\b", example)) == set()
     for words, value in (
         (("true", "True", "1", "yes", "on"), True),
         (("false", "0", "off", ""), False),
@@ -57,15 +63,6 @@ def test_usual_words_for_true_and_false_are_taken(monkeypatch):
         for word in words:
             monkeypatch.setenv("MARKETPLACE_TESTING", word)
             assert boolean("MARKETPLACE_TESTING", default=not value) is value
-
-
-def test_every_variable_that_the_settings_read_is_in_the_example():
-    source = (site.BASE_DIR / "config" / "settings.py").read_text()
-    reading = r"(?:variables|env|os\.environ)(?:\.\w+)?\(\s*\"([A-Z_]+)\""
-    names = set(re.findall(reading, source))
-    example = (site.BASE_DIR / ".env.example").read_text()
-    assert len(names) > 60
-    assert names - set(re.findall(r"\b[A-Z_]+\b", example)) == set()
 
 
 def test_a_name_that_is_written_wrongly_is_warned_of_with_the_likely_one(tmp_path, settings):
@@ -78,8 +75,5 @@ def test_a_name_that_is_written_wrongly_is_warned_of_with_the_likely_one(tmp_pat
     assert "sets DATABSE_URL, which nothing reads" in first.msg
     assert "Did you mean DATABASE_URL?" in first.hint
     assert "TRUSTED_PROXY_COUNT" in second.hint
-
-
-def test_a_site_may_have_no_file_of_settings(tmp_path, settings):
     settings.ENVIRONMENT_FILE = tmp_path / "none.env"
     assert check_names(None) == []

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def test_no_app_calls_the_marketplaces_commands():
     assert not {path: names for path, names in calls.items() if names}
 
 
-def test_the_client_imports_httpx_and_pandas_alone():
+def test_the_client_imports_httpx_and_pandas_alone_and_both_sides_count_the_same_work():
     tree = ast.parse((BASE / "assay_client.py").read_text(encoding="utf-8"))
     modules = {
         alias.name
@@ -66,11 +65,7 @@ def test_the_client_imports_httpx_and_pandas_alone():
     modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     outside = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
     assert outside == {"httpx2", "pandas"}
-
-
-def test_both_sides_of_http_count_the_same_work_as_a_persons():
-    """Each has the constant of its own; with two, researchers and workers would read two wages of
-    the same HITs."""
+    # With two constants, researchers and workers would read two wages of the same HITs.
     assert marketplace_wages.LEAST_SECONDS_OF_A_PERSON == judgments.LEAST_SECONDS_OF_A_PERSON
 
 
@@ -87,7 +82,14 @@ ATTRIBUTES = {
 }
 
 
-def test_no_template_calls_a_method_of_a_dictionary():
+def test_no_template_calls_a_method_of_a_dictionary_but_pairs():
+    loop = "{% for name, value in given|pairs %}{{ name }}={{ value }} {% empty %}none{% endfor %}"
+    for context, text in (
+        ({"given": {"items": 40, "keys": 1}}, "items=40 keys=1 "),
+        ({"given": {}}, "none"),
+        ({}, "none"),
+    ):
+        assert Template(loop).render(Context(context)) == text
     calls = {
         (path.relative_to(BASE).as_posix(), found[0])
         for folder in template_folders()
@@ -98,40 +100,25 @@ def test_no_template_calls_a_method_of_a_dictionary():
     assert {call for _path, call in calls} == ATTRIBUTES, calls
 
 
-LOOP = "{% for name, value in given|pairs %}{{ name }}={{ value }} {% empty %}none{% endfor %}"
-
-
-@pytest.mark.parametrize(
-    ("context", "text"),
-    [
-        ({"given": {"items": 40, "keys": 1}}, "items=40 keys=1 "),
-        ({"given": {}}, "none"),
-        ({}, "none"),
-    ],
-)
-def test_pairs_are_read_whatever_the_keys_are(context, text):
-    assert Template(LOOP).render(Context(context)) == text
-
-
 SECTION = re.compile(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z][\w ]+\n-+|\Z)", re.DOTALL)
 
 
-def described(docstring: str) -> set[str]:
+def described(docstring):
     section = SECTION.search(docstring)
     lines = section.group(1).splitlines() if section else []
     heads = [line.partition(" : ")[0] for line in lines if line and not line.startswith(" ")]
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
 
 
-def arguments(function: ast.FunctionDef) -> set[str]:
+def arguments(function):
     of = function.args
     named = [*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg]
     return {one.arg for one in named if one is not None} - {"self", "cls"}
 
 
-def described_functions() -> Iterator[tuple[str, ast.FunctionDef, set[str]]]:
+def described_functions():
     for room in ("stats", "metrics/scorers"):
-        for path in sorted((settings.BASE_DIR / room).rglob("*.py")):
+        for path in sorted((BASE / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef):
                     names = described(ast.get_docstring(node) or "")
@@ -146,34 +133,24 @@ def test_docstrings_name_the_arguments_that_functions_have():
     assert {where: names for where, names in wrong.items() if names} == {}
 
 
-ROOT = Path(__file__).resolve().parents[2]
-MAPS = [ROOT / "ARCHITECTURE.md", *ROOT.glob("*/README.md")]
+MAPS = [BASE / "ARCHITECTURE.md", *BASE.glob("*/README.md")]
 LINES = [line for page in MAPS for line in page.read_text("utf-8").splitlines()]
 NAME = re.compile(r"`([\w./-]+(?:\.py|\.js|\.md|\.json|\.html|/))`|\((docs/[\w./-]+)")
 
 
-@pytest.fixture(scope="module")
-def paths():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
-    files = listed.stdout.decode().split("\n")
-    return {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
-
-
-def test_no_modules_import_each_other_in_a_circle():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+def test_every_file_that_is_named_is_there_and_no_modules_import_each_other():
+    contracts = tomllib.loads((BASE / "pyproject.toml").read_text("utf-8"))
     roots = contracts["tool"]["importlinter"]["root_packages"]
     graph = grimp.build_graph(*roots, exclude_type_checking_imports=True, cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 500
     # CycleError names the modules of a circle.
     tuple(TopologicalSorter(imports).static_order())
-
-
-def is_there(name, paths):
-    return name in paths or any(path.endswith(f"/{name}") for path in paths)
-
-
-def test_every_file_that_is_named_is_there(paths):
+    listed = subprocess.run(["git", "ls-files"], cwd=BASE, capture_output=True, check=True)
+    files = listed.stdout.decode().split("\n")
+    paths = {*files, *(f"{folder}/" for file in files for folder in Path(file).parents)}
     names = [one or other for line in LINES for one, other in NAME.findall(line)]
     assert len(names) > 200
-    assert [name for name in names if not is_there(name, paths)] == []
+    assert [
+        name for name in names if not any(f"/{path}".endswith(f"/{name}") for path in paths)
+    ] == []

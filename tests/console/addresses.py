@@ -3,10 +3,6 @@
 The operations of the API are in `tests/console/api/operations.py`.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
-from django.db.models import Model
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accounts.models import Membership
@@ -21,11 +17,11 @@ from work.models import Job
 P = Permission
 
 
-def table(*rows: tuple[Permission, str]) -> dict[str, Permission]:
+def table(*rows):
     return {name: permission for permission, names in rows for name in names.split()}
 
 
-def words(text: str) -> set[str]:
+def words(text):
     return set(text.split())
 
 
@@ -175,16 +171,16 @@ MARKETPLACE = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_O
 OTHERS = words("front_page healthz readyz metrics documentation documentation-page")
 
 
-def last(model: type[Model], **of_study: str) -> Callable[[], int]:
+def last(model, **of_study):
     return lambda: model._default_manager.filter(**of_study).latest("pk").pk
 
 
-def first(model: type[Model], **which: str) -> Callable[[], int]:
+def first(model, **which):
     return lambda: model._default_manager.filter(**which).earliest("pk").pk
 
 
 # What the addresses name besides the study, the team, the collection or the experiment.
-NAMED_PARTS: list[tuple[str, dict[str, Any]]] = [
+NAMED_PARTS = [
     ("item try-item", {"item_id": last(Item, study__slug="mine")}),
     ("batch recruit-draft", {"batch_id": last(Batch)}),
     ("batch-change", {"batch_id": last(Batch), "name": "close"}),
@@ -196,10 +192,7 @@ NAMED_PARTS: list[tuple[str, dict[str, Any]]] = [
         "recruit-file",
         {"batch_id": last(Batch), "recruitment_id": last(Recruitment), "name": "join"},
     ),
-    (
-        "recruit-settle recruit-put-away",
-        {"batch_id": last(Batch), "call_id": last(RecruiterCall)},
-    ),
+    ("recruit-settle recruit-put-away", {"batch_id": last(Batch), "call_id": last(RecruiterCall)}),
     ("recruiter-disconnect", {"recruiter_id": last(Recruiter)}),
     ("agreement-picture validation-picture", {"chart": "forest", "form": "json"}),
     ("validation-table", {"name": "worst"}),
@@ -261,7 +254,7 @@ SLUGS = {
 }
 
 
-def address(name: str, slug: str = "", **more: object) -> str:
+def address(name, slug="", **more):
     parts = {
         part: value() if callable(value) else value
         for part, value in PARTS.get(name, {}).items()
@@ -272,17 +265,17 @@ def address(name: str, slug: str = "", **more: object) -> str:
     return reverse(f"console:{name}", kwargs=parts | more)
 
 
-def lines() -> Iterator[tuple[str, str, Permission, bool]]:
+def lines():
     for tables, is_action in ((PAGES, False), (ACTIONS, True)):
         for names in tables:
             for name, permission in names.items():
                 yield name, address(name), permission, is_action
 
 
-def all_names() -> Iterator[str]:
+def all_names():
     """Of the site's URL configuration, without the API's operations."""
 
-    def walk(patterns: Any, namespace: str = "") -> Iterator[str]:
+    def walk(patterns, namespace=""):
         for pattern in patterns:
             if isinstance(pattern, URLResolver) and pattern.namespace == "api":
                 continue

@@ -1,8 +1,4 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -23,38 +19,39 @@ PASSWORD = "a-long-and-winding-password"
 
 
 @pytest.fixture
-def researcher(db: None) -> User:
+def researcher(db):
     stored = User.objects.filter(username="rosa").first()
     return stored or User.objects.create_user("rosa", password=PASSWORD)
 
 
 @pytest.fixture(scope="module")
-def stored_users(stored_for_module: None) -> dict[str, User]:
+def stored_users(stored_for_module):
     """Rosa's team with somebody in each role, and strangers to it, for all tests of a module."""
     return create_users(User.objects.create_user("rosa", password=PASSWORD))
 
 
 @pytest.fixture(scope="module")
-def stored_study(stored_users: dict[str, User]) -> Study:
-    """The team's, at every stage, for all tests of a module."""
+def stored_study(stored_users):
     with override_settings(TASKS=AT_ONCE):
         return create_study(stored_users["owner"])
 
 
 @pytest.fixture
-def team_users(stored_users: dict[str, User], db: None) -> dict[str, User]:
+def team_users(stored_users, db):
     users = User.objects.in_bulk([user.pk for user in stored_users.values()])
     return {role: users[user.pk] for role, user in stored_users.items()}
 
 
 @pytest.fixture
-def team_study(stored_study: Study, db: None) -> Study:
+def team_study(stored_study, db):
     return Study.objects.get(pk=stored_study.pk)
 
 
+users, study = team_users, team_study  # their names within the console's tests
+
+
 @pytest.fixture(scope="module")
-def stored_shoes(stored_users: dict[str, User]) -> StoredExperiment:
-    """An experiment of the team that was run, for all tests of a module."""
+def stored_shoes(stored_users):
     owner = stored_users["owner"]
     experiment = stored_experiment(owner.memberships.get().team, owner)
     with override_settings(TASKS=AT_ONCE):
@@ -63,37 +60,36 @@ def stored_shoes(stored_users: dict[str, User]) -> StoredExperiment:
 
 
 @pytest.fixture
-def shoes(stored_shoes: StoredExperiment, db: None) -> StoredExperiment:
+def shoes(stored_shoes, db):
     return StoredExperiment.objects.get(pk=stored_shoes.pk)
 
 
 @pytest.fixture(scope="module")
-def stored_recommender(stored_users: dict[str, User]) -> StoredRecommender:
-    """One that was trained, for all tests of a module."""
+def stored_recommender(stored_users):
     owner = stored_users["owner"]
     with override_settings(TASKS=AT_ONCE):
         return trained_recommender(owner.memberships.get().team, owner)
 
 
 @pytest.fixture
-def recommender(stored_recommender: StoredRecommender, db: None) -> StoredRecommender:
+def recommender(stored_recommender, db):
     return StoredRecommender.objects.get(pk=stored_recommender.pk)
 
 
 @pytest.fixture(scope="module")
-def stored_collection(stored_for_module: None) -> Collection:
+def stored_collection(stored_for_module):
     """Runs and qrels of Rosa's team of which nothing is computed, for all tests of a module."""
     owner = User.objects.create_user("rosa", password=PASSWORD)
     return filled_collection(create_team(name="Lab", owner=owner), owner)
 
 
 @pytest.fixture
-def collection(stored_collection: Collection, db: None) -> Collection:
+def collection(stored_collection, db):
     return Collection.objects.get(pk=stored_collection.pk)
 
 
 @pytest.fixture(scope="module")
-def stored_tracks(stored_users: dict[str, User]) -> Collection:
+def stored_tracks(stored_users):
     """A collection of the team with every result, for all tests of a module."""
     owner = stored_users["owner"]
     with override_settings(TASKS=AT_ONCE):
@@ -101,41 +97,36 @@ def stored_tracks(stored_users: dict[str, User]) -> Collection:
 
 
 @pytest.fixture(scope="module")
-def stored_things(
-    stored_tracks: Collection,
-    stored_shoes: StoredExperiment,
-    stored_recommender: StoredRecommender,
-    stored_study: Study,
-) -> None:
+def stored_things(stored_tracks, stored_shoes, stored_recommender, stored_study):
     """A team's collection, experiment, recommender and study; the study's rows are the newest."""
 
 
 @pytest.fixture
-def things(stored_things: None, db: None) -> None:
+def things(stored_things, db):
     """All that a team can have, for tests of every address."""
 
 
 @pytest.fixture
-def tracks(stored_tracks: Collection, db: None) -> Collection:
+def tracks(stored_tracks, db):
     return Collection.objects.get(pk=stored_tracks.pk)
 
 
 @pytest.fixture
-def colleague(db: None) -> User:
+def colleague(db):
     return User.objects.create_user("carl", password=PASSWORD)
 
 
 @pytest.fixture
-def superuser(db: None) -> User:
+def superuser(db):
     return User.objects.create_superuser("root", password=PASSWORD)
 
 
 @pytest.fixture
-def worker(db: None) -> User:
+def worker(db):
     return create_worker(username="ada", password=PASSWORD).user
 
 
-def browser(user: User | None) -> Client:
+def browser(user):
     client = Client(headers={"host": "localhost"})
     if user is not None:
         client.force_login(user)
@@ -143,18 +134,18 @@ def browser(user: User | None) -> Client:
 
 
 @pytest.fixture
-def signed_in() -> Callable[[User], Client]:
+def signed_in():
     return browser
 
 
 @pytest.fixture
-def rosa(researcher: User, signed_in: Callable[[User], Client]) -> Client:
+def rosa(researcher, signed_in):
     return signed_in(researcher)
 
 
 @pytest.fixture
-def page_text(rosa: Client) -> Callable[..., str]:
-    def page(study: Study, name: str = "study", **query: Any) -> str:
+def page_text(rosa):
+    def page(study, name="study", **query):
         answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
         assert answer.status_code == 200
         return words_of(answer.content.decode())
@@ -163,13 +154,13 @@ def page_text(rosa: Client) -> Callable[..., str]:
 
 
 @pytest.fixture
-def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
-    def fetch_file(name: str, study: Study, chart: str, form: str, **query: Any) -> HttpResponse:
+def fetch_picture(rosa):
+    def fetch_file(name, study, chart, form, **query):
         return rosa.get(reverse(f"console:{name}", args=[study.slug, chart, form]), query)
 
     return fetch_file
 
 
 @pytest.fixture
-def _immediate_tasks(settings: Any) -> None:
+def _immediate_tasks(settings):
     settings.TASKS = AT_ONCE

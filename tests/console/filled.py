@@ -1,19 +1,9 @@
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
-from annotation.models import Study
 from annotation.study_facts import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
-from hits.models import (
-    Assignment,
-    Batch,
-    Hit,
-    Recruiter,
-    RecruiterCall,
-    Recruitment,
-    Worker,
-)
+from hits.models import Assignment, Batch, Hit, Recruiter, RecruiterCall, Recruitment, Worker
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
@@ -23,16 +13,14 @@ from validation.versions import make_validation
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def scored_study(
-    slug: str = "scored", *, metrics: tuple[str, ...] = ("nll",), **fields: Any
-) -> Study:
+def scored_study(slug="scored", *, metrics=("nll",), **fields):
     study = rated_study(slug, **fields)
     for metric in metrics:
         add_scores(study, metric)
     return study
 
 
-def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = True) -> None:
+def add_scores(study, metric="nll", *, higher_is_better=True):
     candidates = [
         (item.key, candidate.key)
         for item in study.items.all()
@@ -48,9 +36,7 @@ def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = Tr
     )
 
 
-def add_batch(
-    study: Study, *, n_published: int = 1, max_assignments: int = 3, round: int = 1
-) -> Batch:
+def add_batch(study, *, n_published=1, max_assignments=3, round=1):
     batch = Batch.objects.create(
         study=study,
         connection=site_connection(),
@@ -67,9 +53,7 @@ def add_batch(
     return batch
 
 
-def add_recruitment(
-    study: Study, *, state: str = "active", round: int = 2, **fields: Any
-) -> Recruitment:
+def add_recruitment(study, *, state="active", round=2, **fields):
     batch = add_batch(study, round=round)
     Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
     recruiter, _ = Recruiter.objects.get_or_create(
@@ -114,7 +98,7 @@ def add_recruitment(
     return recruitment
 
 
-def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:
+def add_assignment(hit, worker="A1WORKER", *, problem=""):
     account, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
     return Assignment.objects.create(
         hit=hit,
@@ -128,7 +112,7 @@ def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> 
     )
 
 
-def store_validation(study: Study, **settings: Any) -> None:
+def store_validation(study, **settings):
     """A quick report on the study's metrics, and its file, as the background worker keeps them."""
     quick = Settings(n_permutations=1, n_splits=0, n_worst=0, **{"n_resamples": 0} | settings)
     version = make_validation(study=study, settings=quick).version

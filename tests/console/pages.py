@@ -10,8 +10,7 @@ from results.shown import ShownResult
 from tests.codes import codes_of
 
 
-def words_of(content: str) -> str:
-    """A page as it reads, without its tags."""
+def words_of(content):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", content))).strip()
 
 
@@ -24,8 +23,8 @@ def rows_of(answer):
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
-def rows_alike(content: str) -> list[tuple[str, ...]]:
-    alike: list[tuple[str, ...]] = []
+def rows_alike(content):
+    alike = []
     for table in lxml.html.fromstring(content).xpath("//table"):
         headers = Counter(
             tuple(each.text_content() for each in row.xpath("./th[@scope='row']"))

@@ -9,7 +9,7 @@ from metrics.study_scores import named_scorer, score_study
 METRICS = ("rouge1", "rouge2", "rougeL", "sacrebleu", "chrf")
 
 
-def rated_sample(owner: object, *, seed: int = 3, metrics: tuple[str, ...] = METRICS) -> Study:
+def rated_sample(owner, *, seed=3, metrics=METRICS):
     """Ratings that follow the system with noise; each annotator left one page out, and one
     submission is rejected."""
     study = load_sample_studies(owner=owner)[0]

@@ -3,7 +3,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study, Submission
+from annotation.models import Submission
 from annotation.study_facts import AGREEMENT, SCORE, compute
 from hits.collect import set_status
 from hits.models import Assignment, Connection, Hit, Recruiter
@@ -22,7 +22,7 @@ from tests.console.work import request_for_later
 WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
 
 
-def create_users(owner: User) -> dict[str, User]:
+def create_users(owner):
     users = {"owner": owner}
     team = create_team(name="Lab", owner=owner)
     for role in Role:
@@ -36,7 +36,7 @@ def create_users(owner: User) -> dict[str, User]:
     return users
 
 
-def create_study(owner: User) -> Study:
+def create_study(owner):
     study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
     compute(study, AGREEMENT)
     store_validation(study)

@@ -4,7 +4,6 @@ The addresses come from the URL configuration: one without a line in `addresses.
 """
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from itertools import product
@@ -20,7 +19,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import PERMISSIONS, Role, Scope
-from annotation.models import Adjudication, Candidate, Study, Submission
+from annotation.models import Adjudication, Candidate, Submission
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.study_facts import COLLECT, LABEL, RESULTS, REVIEW, SCORE, compute
@@ -29,30 +28,8 @@ from console.registrations import needed_to_control
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.studies import doubt, rating_study
-from tests.console.addresses import (
-    ACCOUNT,
-    ACTIONS,
-    ACTIONS_OF_A_STUDY,
-    ACTIONS_OF_A_TEAM,
-    API_OF_A_STUDY,
-    LEADING_ON,
-    LISTS,
-    MARKETPLACE,
-    OF_UPLOADS,
-    OPEN,
-    OTHERS,
-    PAGES,
-    PAGES_OF_A_STUDY,
-    PAGES_OF_A_TEAM,
-    PAGES_OF_DIALOGUES,
-    SHOWN_OF_A_STUDY,
-    SIGNED_IN,
-    SLUGS,
-    P,
-    address,
-    all_names,
-    lines,
-)
+from tests.console import addresses
+from tests.console.addresses import P, address, all_names, lines
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address as api_address
 from tests.console.conftest import PASSWORD, browser
@@ -72,29 +49,18 @@ FORM |= {"round": "1", "value": "5", "reason": "too fast", "team": "lab"}
 HIDDEN_FROM_BLIND = ("collection", "experiment", "recommender", "catalogue")
 
 
-@pytest.fixture
-def users(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def study(team_study: Study) -> Study:
-    return team_study
-
-
-def status_of(client: Client, where: str, *, is_action: bool) -> int:
-    """The status; what an action did is taken back."""
+def status_of(client, where, *, is_action):
     with transaction.atomic():
         answer = client.post(where, {"team": "lab"}) if is_action else client.get(where)
         transaction.set_rollback(True)
     return int(answer.status_code)
 
 
-def content_of(answer) -> bytes:
+def content_of(answer):
     return unpacked(b"".join(answer.streaming_content) if answer.streaming else answer.content)
 
 
-def unpacked(content: bytes) -> bytes:
+def unpacked(content):
     if content.startswith(b"PK"):
         with ZipFile(BytesIO(content)) as archive:
             return b"".join(unpacked(archive.read(name)) for name in archive.namelist())
@@ -104,11 +70,11 @@ def unpacked(content: bytes) -> bytes:
 
 
 def test_every_address_has_a_line():
-    console = SIGNED_IN | OF_UPLOADS | OPEN | LISTS
-    console = console.union(*PAGES, *ACTIONS, PAGES_OF_DIALOGUES)
+    console = addresses.SIGNED_IN | addresses.OF_UPLOADS | addresses.OPEN | addresses.LISTS
+    console = console.union(*addresses.PAGES, *addresses.ACTIONS, addresses.PAGES_OF_DIALOGUES)
     names = {f"console:{name}" for name in console}
-    names |= {f"marketplace:{name}" for name in MARKETPLACE}
-    assert set(all_names()) == names | ACCOUNT | OTHERS
+    names |= {f"marketplace:{name}" for name in addresses.MARKETPLACE}
+    assert set(all_names()) == names | addresses.ACCOUNT | addresses.OTHERS
 
 
 # Who may open what.
@@ -152,7 +118,13 @@ def test_to_strangers_nothing_of_a_team_is_there(things, users, person):
 def test_nobody_gets_in_without_signing_in_by_any_method(things):
     client, before = browser(None), stored_work()
     # test_dialogue_studies.py has a study of dialogues.
-    for name in [*SLUGS.keys() - PAGES_OF_DIALOGUES.keys(), *SIGNED_IN, *LISTS, "join", "logout"]:
+    for name in [
+        *addresses.SLUGS.keys() - addresses.PAGES_OF_DIALOGUES.keys(),
+        *addresses.SIGNED_IN,
+        *addresses.LISTS,
+        "join",
+        "logout",
+    ]:
         where = address(name)
         for method in ("get", "head", "post", "put", "delete"):
             answer = getattr(client, method)(where)
@@ -166,7 +138,7 @@ def test_nobody_gets_in_without_signing_in_by_any_method(things):
     assert stored_work() == before
 
 
-def stored_work() -> tuple[object, ...]:
+def stored_work():
     decided = (Adjudication.objects.count(), DraftDecision.objects.count())
     flagged = Submission.objects.flagged().count()
     jobs = Job.objects.order_by("pk").values_list("state", "stop_requested")
@@ -179,15 +151,16 @@ def test_actions_must_be_posted_from_this_site_and_pages_take_no_other_method(st
     elsewhere = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     elsewhere.force_login(users["owner"])
     before = stored_work()
-    for name in ACTIONS_OF_A_STUDY:
+    for name in addresses.ACTIONS_OF_A_STUDY:
         assert owner.get(address(name)).status_code == 405, name
         assert elsewhere.post(address(name), FORM).status_code == 403, name
     assert stored_work() == before
     for name, method in product(
-        ["studies", *SHOWN_OF_A_STUDY, *API_OF_A_STUDY], ("post", "put", "patch", "delete")
+        ["studies", *addresses.SHOWN_OF_A_STUDY, *addresses.API_OF_A_STUDY],
+        ("post", "put", "patch", "delete"),
     ):
         assert getattr(owner, method)(address(name)).status_code == 405, (name, method)
-    assert {owner.head(address(name)).status_code for name in SHOWN_OF_A_STUDY} == {200}
+    assert {owner.head(address(name)).status_code for name in addresses.SHOWN_OF_A_STUDY} == {200}
 
 
 # Pages request the results that they show, as jobs, and the audit log names who has seen workers.
@@ -200,9 +173,12 @@ CHANGED_BY_GET = {
 @pytest.mark.slow
 def test_no_page_changes_data_by_get(things, study, users):
     doubt(study.items.first().submissions.first())
-    places = [address(name) for name in [*SIGNED_IN, *LISTS, *ACTIONS_OF_A_STUDY]]
-    places += [address(name) for pages in PAGES for name in pages]
-    for name in sorted(ACCOUNT):
+    places = [
+        address(name)
+        for name in [*addresses.SIGNED_IN, *addresses.LISTS, *addresses.ACTIONS_OF_A_STUDY]
+    ]
+    places += [address(name) for pages in addresses.PAGES for name in pages]
+    for name in sorted(addresses.ACCOUNT):
         with suppress(NoReverseMatch):  # those that name a key or a token
             places.append(reverse(name))
     client = browser(users["owner"])
@@ -214,10 +190,10 @@ def test_no_page_changes_data_by_get(things, study, users):
 @pytest.mark.slow
 def test_a_superuser_sees_a_study_and_former_addresses_lead_to_it(study, superuser):
     client = browser(superuser)
-    names = [*SHOWN_OF_A_STUDY, *API_OF_A_STUDY]
+    names = [*addresses.SHOWN_OF_A_STUDY, *addresses.API_OF_A_STUDY]
     statuses = {name: client.get(address(name)).status_code for name in names}
     assert statuses == dict.fromkeys(names, 200)
-    for name in LEADING_ON:
+    for name in addresses.LEADING_ON:
         answer = client.get(address(name))
         assert answer.status_code in (301, 302), name
         assert client.get(answer.url).status_code == 200, name
@@ -251,27 +227,25 @@ def test_a_guest_of_one_study_sees_that_one_alone(study, users):
 @pytest.mark.parametrize("person", [*ROLES, "other_team", "worker", "operator"])
 def test_marketplace_pages_of_others_are_closed(users, person):
     requester = issue_access_key(name="Somebody", deposit_usd=None).requester
-    client, addresses = browser(users[person]), []
+    client, places = browser(users[person]), []
     if person != "operator":
         names = ("operator_requesters", "operator_payouts", "operator_audit")
-        addresses += [reverse(f"marketplace:{name}") for name in names]
-        addresses += [
+        places += [reverse(f"marketplace:{name}") for name in names]
+        places += [
             reverse(f"marketplace:{name}", args=[requester.public_id])
             for name in ("operator_requester", "requester", "statement", "channels")
         ]
     if person in ("owner", "operator"):  # who are no workers
         names = ("profile", "dashboard", "earnings", "inbox", "qualifications")
-        addresses += [reverse(f"marketplace:{name}") for name in names]
-    assert {client.get(where).status_code for where in addresses} <= {302, 403, 404}
+        places += [reverse(f"marketplace:{name}") for name in names]
+    assert {client.get(where).status_code for where in places} <= {302, 403, 404}
 
 
 # Signing in and out.
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
-def test_a_person_who_signs_in_is_sent_where_they_were_going_on_this_site(
-    client, researcher, is_elsewhere
-):
+def test_who_signs_in_is_sent_where_they_were_going_on_this_site(client, researcher, is_elsewhere):
     where = "https://elsewhere.example/" if is_elsewhere else reverse("console:teams")
     form = {"username": "rosa", "password": PASSWORD, "next": where}
     answer = client.post(reverse("console:login"), form)
@@ -279,14 +253,11 @@ def test_a_person_who_signs_in_is_sent_where_they_were_going_on_this_site(
     assert answer.url == (reverse("console:studies") if is_elsewhere else where)
 
 
-def test_a_wrong_password_signs_nobody_in(client, researcher):
+def test_only_the_right_password_signs_in_until_one_signs_out(client, researcher, rosa):
     answer = client.post(reverse("console:login"), {"username": "rosa", "password": "guess"})
     assert answer.status_code == 200
     assert answer.context["form"].errors
     assert settings.SESSION_COOKIE_NAME not in client.cookies
-
-
-def test_signing_out_ends_the_session(rosa):
     assert rosa.get(address("logout")).status_code == 405
     assert rosa.get(address("studies")).status_code == 200
     rosa.post(address("logout"))
@@ -296,9 +267,14 @@ def test_signing_out_ends_the_session(rosa):
 # What pages and files say.
 
 
-def led_to(page: str) -> Iterator[tuple[str, str, list[P]]]:
+def led_to(page):
     """Where a page's links and forms lead within the study or its team, and what that needs."""
-    known = PAGES_OF_A_STUDY | ACTIONS_OF_A_STUDY | PAGES_OF_A_TEAM | ACTIONS_OF_A_TEAM
+    known = (
+        addresses.PAGES_OF_A_STUDY
+        | addresses.ACTIONS_OF_A_STUDY
+        | addresses.PAGES_OF_A_TEAM
+        | addresses.ACTIONS_OF_A_TEAM
+    )
     for where in set(re.findall(r'(?:href|action|hx-get|hx-post)="(/[^"?#]*)', page)):
         try:
             match = resolve(where)
@@ -322,7 +298,7 @@ def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
         job = request_for_later(study=study, kind=kind, names=["rouge1"])
         Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now())
     client, wrong, n_links = browser(users[role]), [], 0
-    for name in PAGES_OF_A_STUDY:
+    for name in addresses.PAGES_OF_A_STUDY:
         answer = client.get(address(name))
         if answer.status_code != 200 or "text/html" not in answer["Content-Type"]:
             continue
@@ -333,8 +309,8 @@ def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
     assert wrong == [], sorted(wrong)
 
 
-def places_of_a_study() -> list[str]:
-    pages = [address(name) for name in [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]]
+def places_of_a_study():
+    pages = [address(name) for name in [*addresses.PAGES_OF_A_STUDY, *addresses.API_OF_A_STUDY]]
     return pages + [reverse("console:download", args=["mine", name]) for name in study_downloads()]
 
 
@@ -363,7 +339,7 @@ def test_no_answer_names_a_system_to_who_may_not_view_systems(study, users, role
     assert bool(found) == (P.VIEW_SYSTEMS in ROLES[role]), sorted(found)
 
 
-def test_candidates_are_in_no_systems_order_for_who_may_not_view_systems(study, users):
+def test_blind_roles_find_no_collection_and_candidates_in_no_systems_order(study, users, things):
     client = browser(users["adjudicator"])
     where = reverse("console:api:items", args=["mine"])
     rows = [row["candidates"] for row in client.get(where).json()["results"]]
@@ -371,6 +347,7 @@ def test_candidates_are_in_no_systems_order_for_who_may_not_view_systems(study, 
     for item, row in zip(study.items.all(), rows, strict=True):
         ordered = item.candidates.order_by("blind_key").values_list("pk", flat=True)
         assert [each["id"] for each in row] == list(ordered)
+    assert b"Tracks" not in client.get(address("collections")).content
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
@@ -414,9 +391,7 @@ def test_only_who_may_know_workers_reads_their_names(study, users, role):
 
 
 @pytest.mark.parametrize("role", [Role.AUDITOR, Role.ANALYST])
-def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_may_export(
-    things, users, role
-):
+def test_who_views_a_result_takes_its_charts_data_and_who_exports_rows(things, users, role):
     client = browser(users[role.value])
     page = client.get(address("collection-evaluation")).content.decode()
     data = "/collections/tracks/evaluation/topics.csv/picture/"
@@ -428,8 +403,3 @@ def test_whoever_views_a_result_takes_the_data_of_its_charts_but_rows_only_who_m
     for name in ("means.csv", "topics.csv", "evaluation.json"):
         answer = client.get(f"/collections/tracks/evaluation/{name}")
         assert answer.status_code == (200 if may_export else 403)
-
-
-def test_who_adjudicates_blind_finds_no_collection(things, users):
-    page = browser(users["adjudicator"]).get(address("collections"))
-    assert b"Tracks" not in page.content

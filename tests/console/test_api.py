@@ -1,12 +1,20 @@
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 
+from accounts.models import AuditEntry
+from accounts.teams import create_team
 from annotation.agreement import study_agreement
 from annotation.flags import count_judgments_change
-from annotation.models import Submission
+from annotation.models import Study, Submission
+from console.models import StoredAnswer
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.console.api.conftest import Program, program_of
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import plain as plain_record
 from validation.study_validation import study_report
@@ -29,7 +37,29 @@ def plain(records):
     return json.loads(json.dumps(records, allow_nan=False))
 
 
-def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
+@pytest.mark.slow
+def test_a_former_address_may_end_in_json(rosa, researcher):
+    study = rated_study(owner=researcher)
+    for where in (
+        "/api/studies",
+        f"/api/studies/{study.slug}",
+        f"/api/studies/{study.slug}/agreement",
+    ):
+        plain, suffixed = rosa.get(f"{where}/"), rosa.get(f"{where}.json")
+        assert plain.status_code == suffixed.status_code == 200
+        assert plain.json() == suffixed.json()
+
+
+def test_studies_come_in_pages_each_with_its_questions_and_sizes(get_json, researcher):
+    for number in range(3):
+        rating_study(f"study-{number}", owner=researcher)
+    status, content = get_json("api-study-list", limit=2)
+    assert (status, content["count"]) == (200, 3)
+    assert [study["slug"] for study in content["results"]] == ["study-2", "study-1"]
+    assert content["next"].endswith("?limit=2&offset=2")
+    for page in ({"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}):
+        status, content = get_json("api-study-list", **page)
+        assert (status, content["count"]) == (200, 3)
     study = rated_study(owner=researcher, questions=("appropriateness", "style"))
     status, content = get_json("api-study-detail", study.slug)
     assert status == 200
@@ -52,32 +82,7 @@ def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
     }
 
 
-@pytest.mark.slow
-def test_a_former_address_may_end_in_json(rosa, researcher):
-    study = rated_study(owner=researcher)
-    for where in (
-        "/api/studies",
-        f"/api/studies/{study.slug}",
-        f"/api/studies/{study.slug}/agreement",
-    ):
-        plain, suffixed = rosa.get(f"{where}/"), rosa.get(f"{where}.json")
-        assert plain.status_code == suffixed.status_code == 200
-        assert plain.json() == suffixed.json()
-
-
-def test_studies_come_in_pages(get_json, researcher):
-    for number in range(3):
-        rating_study(f"study-{number}", owner=researcher)
-    status, content = get_json("api-study-list", limit=2)
-    assert (status, content["count"]) == (200, 3)
-    assert [study["slug"] for study in content["results"]] == ["study-2", "study-1"]
-    assert content["next"].endswith("?limit=2&offset=2")
-    for page in ({"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}):
-        status, content = get_json("api-study-list", **page)
-        assert (status, content["count"]) == (200, 3)
-
-
-def test_agreement_is_that_of_the_report(get_json, researcher):
+def test_agreement_is_that_of_the_report_and_follows_a_rejection(get_json, researcher):
     study = ticked_study(owner=researcher)
     status, content = get_json("api-study-agreement", study.slug)
     assert status == 200
@@ -88,9 +93,6 @@ def test_agreement_is_that_of_the_report(get_json, researcher):
     assert {"question", "by", "value", "ci_low", "ci_method", "n_items", "reason"} <= set(
         content[0]
     )
-
-
-def test_agreement_follows_a_rejection(get_json, researcher):
     study = rated_study(owner=researcher)
     _, [before] = get_json("api-study-agreement", study.slug)
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
@@ -142,9 +144,6 @@ def test_undefined_correlations_are_null_with_a_reason(get_json, researcher):
         (None, "constant_human"),
         (None, "no_defined_item"),
     }
-
-
-def test_a_study_without_scores_has_no_validation_yet(get_json, researcher):
     status, content = get_json("api-study-validation", rated_study(owner=researcher).slug)
     assert (status, content["code"]) == (404, "not_found")
     assert content.keys() == {"detail", "code"}
@@ -157,3 +156,34 @@ def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):
     odd = rosa.get(reverse("console:schema"), {"version": "\x00"})
     assert dict(odd.headers) | {"X-Request-Id": ""} == dict(schema.headers) | {"X-Request-Id": ""}
     assert odd.content == schema.content
+
+
+AT_ONCE = 4
+BODY = {"title": "Copy", "copy_of": "mine", "team": "lab"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_same", [True, False])
+def test_a_key_is_used_once_however_many_send_it(researcher, is_same):
+    team = create_team(name="Lab", owner=researcher)
+    rating_study("mine", owner=researcher, team=team)
+    text = program_of(researcher, "write").defaults["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+    barrier = threading.Barrier(AT_ONCE)
+
+    def send(number):
+        with closing(connection):
+            program = Program(text)
+            body = BODY if is_same else BODY | {"title": f"Copy {number}"}
+            barrier.wait(timeout=30)
+            headers = {"Idempotency-Key": "one"}
+            answer = program.send("post", "/api/v1/studies/", body, **headers)
+            return answer.status_code, answer.content
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(send, range(AT_ONCE)))
+    statuses = sorted(status for status, _ in answers)
+    assert statuses == ([201] * AT_ONCE if is_same else [201] + [422] * (AT_ONCE - 1))
+    assert len({content for status, content in answers if status == 201}) == 1
+    assert Study.objects.count() == 2
+    assert StoredAnswer.objects.count() == 1
+    assert AuditEntry.objects.filter(action="study.create").count() == 1

@@ -148,17 +148,46 @@ def test_a_download_that_cannot_be_computed_is_json_with_the_reason(rosa, resear
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
-def test_asking_twice_scores_once(rosa, study):
+def test_asking_twice_scores_once_and_a_metric_without_references_says_what_it_lacks(rosa, study):
     post_form(rosa, "score", metric="rouge1")
     before = list(Score.objects.order_by("pk").values_list())
     post_form(rosa, "score", metric="rouge1")
     assert list(Score.objects.order_by("pk").values_list()) == before
 
+    def boxes():
+        page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+        rouge = re.search(r'<input[^>]* value="rougeL"[^>]*>', page)[0]
+        return "disabled" in rouge, 'id="no-references"' in page
 
-def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study):
+    study.items.update(reference="A reference.")
+    assert boxes() == (False, False)
+    study.items.update(reference="")
+    assert boxes() == (True, True)
+    n = Candidate.objects.filter(item__study=study).count()
+    post_form(rosa, "score", metric="rougeL")
+    assert Score.objects.filter(run__metric="rougeL", value=None).count() == n
+
+
+def test_no_known_metric_scores_nothing_and_running_work_tells_how_far_it_is(rosa, study):
     for form in ({}, {"metric": "bleurt"}, {"metric": "judge"}, {"metric": "<script>"}):
         assert message_codes(post_form(rosa, "score", **form)) == ["no_metric"]
     assert not Job.objects.exists()
+    work = request_study_job(study=study, kind=SCORE, names=["rouge1"])
+    claim(work.pk)
+    now = timezone.now()
+    Job.objects.update(
+        n_done=30,
+        n_total=90,
+        phase="rouge1",
+        started_at=now - timedelta(seconds=60),
+        progress_at=now,
+    )
+    page = poll(rosa, work).content.decode()
+    text = words_of(page)
+    assert "rouge1" in text
+    assert re.findall(r"[\d.]+\d|\d", text)[-5:] == ["30", "90", "0.5", "2", "0"]
+    assert '<progress max="90" value="30"' in page
+    assert reverse("console:stop", args=["ratings", work.pk]) in page
 
 
 @pytest.fixture
@@ -209,22 +238,6 @@ def test_of_metrics_asked_for_at_once_each_succeeds_or_fails_by_itself(rosa, stu
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
-def test_a_metric_without_references_is_not_offered_and_says_what_it_lacks(rosa, study):
-    def boxes():
-        page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
-        rouge = re.search(r'<input[^>]* value="rougeL"[^>]*>', page)[0]
-        return "disabled" in rouge, 'id="no-references"' in page
-
-    study.items.update(reference="A reference.")
-    assert boxes() == (False, False)
-    study.items.update(reference="")
-    assert boxes() == (True, True)
-    n = Candidate.objects.filter(item__study=study).count()
-    post_form(rosa, "score", metric="rougeL")
-    assert Score.objects.filter(run__metric="rougeL", value=None).count() == n
-
-
-@pytest.mark.usefixtures("_immediate_tasks")
 def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
     study = rating_study(owner=researcher, n_items=0)
     page = words_of(post_form(rosa, "score", metric="rouge1").content.decode())
@@ -251,25 +264,6 @@ def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
     work.refresh_from_db()
     assert work.message.startswith(reason)
     assert " 5 " in work.message.removeprefix(reason)
-
-
-def test_running_work_tells_how_far_it_is(rosa, study):
-    work = request_study_job(study=study, kind=SCORE, names=["rouge1"])
-    claim(work.pk)
-    now = timezone.now()
-    Job.objects.update(
-        n_done=30,
-        n_total=90,
-        phase="rouge1",
-        started_at=now - timedelta(seconds=60),
-        progress_at=now,
-    )
-    page = poll(rosa, work).content.decode()
-    text = words_of(page)
-    assert "rouge1" in text
-    assert re.findall(r"[\d.]+\d|\d", text)[-5:] == ["30", "90", "0.5", "2", "0"]
-    assert '<progress max="90" value="30"' in page
-    assert reverse("console:stop", args=["ratings", work.pk]) in page
 
 
 @pytest.mark.usefixtures("_immediate_tasks")

@@ -43,7 +43,7 @@ def study(researcher):
 @pytest.fixture
 def member(study, signed_in):
     def browser_of(role):
-        user = User.objects.create_user(f"the-{role}")
+        user, _ = User.objects.get_or_create(username=f"the-{role}")
         set_role(team=study.team, user=user, role=role, actor=None)
         return signed_in(user)
 
@@ -61,17 +61,7 @@ def words(browser, name, *arguments):
     return browser.get(reverse(f"console:{name}", args=arguments)).content.decode()
 
 
-def test_a_comment_is_for_those_who_may_see_workers(study, member):
-    Submission.objects.update(comment="I am worker WID-77", justification="both fit")
-    item = study.items.first()
-    assert "WID-77" in words(member(Role.RESEARCHER), "item", study.slug, item.pk)
-    for role in (Role.ANALYST, Role.ADJUDICATOR, Role.AUDITOR):
-        page = words(member(role), "item", study.slug, item.pk)
-        assert "WID-77" not in page
-        assert "both fit" in page
-
-
-def test_pay_and_costs_are_for_those_who_may_see_money(study, member):
+def test_pay_comments_notes_and_templates_are_for_those_who_may_see_them(study, member, guest):
     batch = add_batch(study, n_published=3)
     for hit in batch.hits.all():
         add_assignment(hit)
@@ -95,10 +85,14 @@ def test_pay_and_costs_are_for_those_who_may_see_money(study, member):
             assert (amount in words(browser, name, *arguments)) == is_shown, (role, name)
     assert "0.10" in words(member(Role.AUDITOR), "batch", study.slug, batch.pk)
     assert "0.10" not in words(member(Role.ADJUDICATOR), "batch", study.slug, batch.pk)
-
-
-def test_notes_on_a_worker_are_for_the_teams_reviewers(study, member, guest):
-    assignment = add_assignment(add_batch(study, n_published=3).hits.first())
+    Submission.objects.update(comment="I am worker WID-77", justification="both fit")
+    item = study.items.first()
+    assert "WID-77" in words(member(Role.RESEARCHER), "item", study.slug, item.pk)
+    for role in (Role.ANALYST, Role.ADJUDICATOR, Role.AUDITOR):
+        page = words(member(role), "item", study.slug, item.pk)
+        assert "WID-77" not in page
+        assert "both fit" in page
+    assignment = add_assignment(add_batch(study, n_published=3, round=2).hits.first())
     WorkerNote.objects.create(team=study.team, worker=assignment.worker, text="Copies reasons.")
     where = f"?assignment={assignment.pk}"
     desk = reverse("console:review", args=[study.slug])
@@ -111,9 +105,6 @@ def test_notes_on_a_worker_are_for_the_teams_reviewers(study, member, guest):
         author=User.objects.get(username="guest"),
     )
     assert mine.text in guest.get(desk + where).content.decode()
-
-
-def test_a_teams_templates_are_deleted_by_its_own_reviewers(study, member, guest):
     reason = RejectionReason.objects.create(team=study.team, title="Copied", text="It is copied.")
     where = reverse("console:review-reason-delete", args=[study.slug, reason.pk])
     assert guest.post(where).status_code == 403
@@ -173,20 +164,6 @@ def test_an_opening_is_of_one_session_and_half_an_hour(cookie_name, rosa, monkey
 # The review desk's rules: what they take, what they leave and why.
 
 
-def test_numbers_beyond_reason_are_refused_at_their_field(rosa, researcher):
-    study = rated_study("mine", owner=researcher)
-    where = reverse("console:review-rules", args=[study.slug])
-    bonus = {"rule": "bonus-workers", "amount_usd": "1", "text": "x"}
-    for query, field in (
-        ({"rule": "approve-unflagged", "hours": "99999999999999999999"}, "hours"),
-        ({"rule": "reject-fast", "divisor": "1e300", "text": "Too fast."}, "divisor"),
-        (bonus | {"least_approved": "9" * 20}, "least_approved"),
-    ):
-        answer = rosa.get(where, query)
-        assert answer.status_code == 200
-        assert field_codes(answer.context["form"]) == {field: ["max_value"]}
-
-
 @pytest.fixture
 def waiting(researcher):
     """Submissions that wait: one plain, one whose worker shares a device, one flagged by hand, and
@@ -208,7 +185,18 @@ def waiting(researcher):
     return study
 
 
-def test_who_shared_a_device_is_named_with_the_batch_and_a_way_to_their_work(rosa, waiting):
+def preview(browser, study):
+    query = {"rule": "approve-unflagged", "hours": "0"}
+    return browser.get(reverse("console:review-rules", args=[study.slug]), query).context
+
+
+def test_the_desk_and_its_rule_show_flags_that_hold_nothing_back_and_what_it_leaves(rosa, waiting):
+    answer = rosa.get(reverse("console:review", args=[waiting.slug]))
+    assert answer.content.decode().count("⚑") == 2
+    held = {row.assignment.worker.worker_id for row in answer.context["queue"] if row.is_held_back}
+    assert held == {"A1", "A3"}
+    [shared] = [row for row in answer.context["queue"] if row.assignment.worker.worker_id == "A2"]
+    assert [note.holds_back for note in shared.flags] == [False]
     shared = SharedDevice.objects.get()
     other = Assignment.objects.get(
         worker__worker_id="A1",
@@ -223,14 +211,6 @@ def test_who_shared_a_device_is_named_with_the_batch_and_a_way_to_their_work(ros
     assert [*note.annotators] == [name]
     assert all(part in note.text for part in (str(shared.batch_id), name))
     assert f'href="?show=waiting&amp;assignment={other.pk}"' in answer.content.decode()
-
-
-def preview(browser, study):
-    query = {"rule": "approve-unflagged", "hours": "0"}
-    return browser.get(reverse("console:review-rules", args=[study.slug]), query).context
-
-
-def test_the_rule_shows_flags_that_hold_nothing_back_and_counts_what_it_leaves(rosa, waiting):
     shown = preview(rosa, waiting)
     assert len(shown["rows"]) == 2
     [taken] = [row for row in shown["rows"] if row["flags"]]
@@ -241,16 +221,7 @@ def test_the_rule_shows_flags_that_hold_nothing_back_and_counts_what_it_leaves(r
     assert (len(shown["rows"]), sorted(n for _reason, n in shown["left"])) == (0, [1, 1, 2])
 
 
-def test_the_queue_marks_what_the_rule_would_leave(rosa, waiting):
-    answer = rosa.get(reverse("console:review", args=[waiting.slug]))
-    assert answer.content.decode().count("⚑") == 2
-    held = {row.assignment.worker.worker_id for row in answer.context["queue"] if row.is_held_back}
-    assert held == {"A1", "A3"}
-    [shared] = [row for row in answer.context["queue"] if row.assignment.worker.worker_id == "A2"]
-    assert [note.holds_back for note in shared.flags] == [False]
-
-
-def test_every_flag_of_a_worker_has_a_note(rosa, waiting):
+def test_what_could_not_be_read_is_decided_too_and_every_flag_has_a_note(rosa, waiting, researcher):
     assignment = Assignment.objects.exclude(submission=None).first()
     version, annotator = waiting.evidence_versions.get(), assignment.submission.annotator
     AnnotatorFlag.objects.bulk_create(
@@ -261,6 +232,25 @@ def test_every_flag_of_a_worker_has_a_note(rosa, waiting):
     )
     page = rosa.get(reverse("console:review", args=["mine"]), {"assignment": assignment.pk})
     assert len({note.short for note in page.context["row"].flags}) >= len(FLAGS)
+    team = create_team(name="Lab", owner=researcher)
+    give_to_team(study=waiting, team=team, actor=researcher)
+    unread = Assignment.objects.exclude(problem="").get()
+    desk = reverse("console:review", args=["mine"])
+    page = rosa.get(desk, {"assignment": unread.pk}).content.decode()
+    assert "It was cut short." in page
+    decision = {"action": "approve", "text": "", "show": "waiting"}
+    rosa.post(reverse("console:review-draft", args=["mine", unread.pk]), decision)
+    assert DraftDecision.objects.get().assignment == unread
+    where = reverse("console:review-rules", args=["mine"])
+    bonus = {"rule": "bonus-workers", "amount_usd": "1", "text": "x"}
+    for query, field in (
+        ({"rule": "approve-unflagged", "hours": "99999999999999999999"}, "hours"),
+        ({"rule": "reject-fast", "divisor": "1e300", "text": "Too fast."}, "divisor"),
+        (bonus | {"least_approved": "9" * 20}, "least_approved"),
+    ):
+        answer = rosa.get(where, query)
+        assert answer.status_code == 200
+        assert field_codes(answer.context["form"]) == {field: ["max_value"]}
 
 
 TIMES = {"seconds": 60, "active_seconds": 55}
@@ -288,15 +278,3 @@ def test_the_desk_shows_one_summary_of_the_effort(rosa, waiting, fields, level):
     assert is_held is (level == "contradictory")
     taken = {row["assignment"].pk for row in preview(rosa, waiting)["rows"]}
     assert (assignment.pk in taken) is not is_held
-
-
-def test_what_could_not_be_read_is_decided_too(rosa, waiting, researcher):
-    team = create_team(name="Lab", owner=researcher)
-    give_to_team(study=waiting, team=team, actor=researcher)
-    unread = Assignment.objects.exclude(problem="").get()
-    desk = reverse("console:review", args=["mine"])
-    page = rosa.get(desk, {"assignment": unread.pk}).content.decode()
-    assert "It was cut short." in page
-    decision = {"action": "approve", "text": "", "show": "waiting"}
-    rosa.post(reverse("console:review-draft", args=["mine", unread.pk]), decision)
-    assert DraftDecision.objects.get().assignment == unread

@@ -22,12 +22,8 @@ def study():
 
 
 @pytest.fixture
-def password(study):
-    return create_demo_user(name="demo", studies=[study])
-
-
-@pytest.fixture
-def visitor(password):
+def visitor(study):
+    password = create_demo_user(name="demo", studies=[study])
     client = Client(headers={"host": "localhost"})
     answer = client.post(reverse("console:login"), {"username": "demo", "password": password})
     assert answer.status_code == 302
@@ -38,7 +34,11 @@ def page(visitor, name, *arguments):
     return visitor.get(reverse(f"console:{name}", args=arguments))
 
 
-def test_the_command_prints_a_password_once(study):
+def test_the_command_prints_a_password_once_and_takes_nobodys_account(study):
+    create_user(username="carla", password="a-long-and-winding-password")
+    with pytest.raises(NameTaken):
+        create_demo_user(name="carla", studies=[study])
+    assert not StudyMembership.objects.exists()
     first = command_output("create_demo_user", "demo", study=[study.slug])
     assert study.slug in first
     password = User.objects.get(username="demo").password
@@ -48,14 +48,7 @@ def test_the_command_prints_a_password_once(study):
     assert StudyMembership.objects.count() == 1
 
 
-def test_nobody_else_becomes_an_account_for_everybody(study):
-    create_user(username="carla", password="a-long-and-winding-password")
-    with pytest.raises(NameTaken):
-        create_demo_user(name="carla", studies=[study])
-    assert not StudyMembership.objects.exists()
-
-
-def test_pages_of_the_study_are_open_and_say_that_nothing_changes(visitor, study):
+def test_a_visitor_reads_the_study_changes_nothing_and_does_not_see_the_account(visitor, study):
     for name in (
         *("study", "items", "protocol", "launch", "agreement", "results", "validation"),
         *("report", "downloads", "labels", "adjudication", "answers"),
@@ -65,6 +58,19 @@ def test_pages_of_the_study_are_open_and_say_that_nothing_changes(visitor, study
         assert "read_only" in codes_on(answer.content.decode()), name
     other = rating_study(slug="other")
     assert page(visitor, "study", other.slug).status_code == 404
+    address = f"/api/v1/studies/{study.slug}/"
+    assert visitor.get(address).json()["slug"] == study.slug
+    for method in (visitor.post, visitor.put, visitor.patch, visitor.delete):
+        answer = method(address, "{}", content_type="application/json")
+        assert answer.status_code == 403
+    assert Study.objects.get(pk=study.pk).title == study.title
+    # The account's pages say from where the others use it, and would shut them out.
+    for name in ("account", "usersessions_list", "api_tokens", "mfa_index"):
+        assert visitor.get(reverse(name)).status_code == 403
+    assert visitor.post(reverse("account_change_password"), {}).status_code == 403
+    # One leaves by the button for it.
+    assert visitor.post(reverse("console:logout")).status_code == 302
+    assert page(visitor, "studies").status_code == 302
 
 
 def addresses(study):
@@ -106,25 +112,6 @@ def test_what_visitors_read_again_and_again_makes_no_log_longer(visitor):
     assert [(one.action, one.details) for one in entries] == [
         ("export", {"file": name}) for name in ("items.csv", "judgments.csv")
     ]
-
-
-def test_the_api_reads_and_does_not_write(visitor, study):
-    address = f"/api/v1/studies/{study.slug}/"
-    assert visitor.get(address).json()["slug"] == study.slug
-    for method in (visitor.post, visitor.put, visitor.patch, visitor.delete):
-        answer = method(address, "{}", content_type="application/json")
-        assert answer.status_code == 403
-    assert Study.objects.get(pk=study.pk).title == study.title
-
-
-def test_the_account_itself_is_closed_since_many_share_it(visitor):
-    """Its pages say from where the others use it, and would shut them out."""
-    for name in ("account", "usersessions_list", "api_tokens", "mfa_index"):
-        assert visitor.get(reverse(name)).status_code == 403
-    assert visitor.post(reverse("account_change_password"), {}).status_code == 403
-    # One leaves by the button for it.
-    assert visitor.post(reverse("console:logout")).status_code == 302
-    assert page(visitor, "studies").status_code == 302
 
 
 def test_others_are_not_looking_around(study, rosa):

@@ -4,18 +4,12 @@ from pathlib import PurePosixPath
 from urllib.parse import urldefrag
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from config.documentation import site_pages
 from config.documentation.prepared import prepared
-from config.documentation.site_pages import (
-    DOCS,
-    PREPARED,
-    contents,
-    documentation_file,
-    documentation_page,
-    page_address,
-)
+from config.documentation.site_pages import DOCS, contents, documentation_page
 from console.templatetags.documentation import PAGES, help_address
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
@@ -31,7 +25,7 @@ def anchors(html):
     return set(re.findall(r' id="([^"]+)"', html))
 
 
-def test_documentation_is_of_the_version_that_runs_and_needs_no_build(rosa):
+def test_documentation_is_of_the_version_that_runs_for_who_is_signed_in(rosa):
     page = rosa.get("/docs/launch/")
     assert page.status_code == 200
     assert '<h1 id="launching">Launching</h1>' in page.content.decode()
@@ -39,9 +33,13 @@ def test_documentation_is_of_the_version_that_runs_and_needs_no_build(rosa):
     first = rosa.get("/docs/").content.decode()
     assert 'href="/docs/launch/"' in first
     assert 'href="/docs/glossary/"' in first
+    for path in ("/docs/", "/docs/launch/", "/docs/tutorial/11-metrics.webp"):
+        answer = Client().get(path)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith(reverse("console:login"))
 
 
-def test_opening_a_page_renders_that_page_alone(rosa, monkeypatch):
+def test_opening_a_page_renders_that_page_alone_and_makes_no_reference(rosa, monkeypatch):
     rendered, render = [], site_pages._page
 
     def counted(text, source):
@@ -54,26 +52,28 @@ def test_opening_a_page_renders_that_page_alone(rosa, monkeypatch):
         for _twice in range(2):
             assert rosa.get(f"/docs/{path}").status_code == 200
             assert rendered == all_rendered
+    documentation_page.cache_clear()
+    monkeypatch.setattr(site_pages, "reference_pages", lambda _: pytest.fail("made"))
+    site_pages._reference_pages.cache_clear()
+    assert documentation_page("changelog/").title == "Changelog"
 
 
-def test_a_page_is_listed_by_the_title_that_it_has():
+def test_every_page_is_in_the_contents_by_its_title_without_forbidden_styles():
     listed = {
         title: address.removeprefix("/docs/") for _, pages in contents() for title, address in pages
     }
     for title in ("Assay", "How-tos", "The statistics", "The metrics"):
         assert documentation_page(listed[title]).title == title
-
-
-def test_documentation_is_for_who_is_signed_in(client):
-    for path in ("/docs/", "/docs/launch/", "/docs/tutorial/11-metrics.webp"):
-        answer = client.get(path)
-        assert answer.status_code == 302
-        assert answer["Location"].startswith(reverse("console:login"))
+    listed = {address for _group, pages in contents() for _title, address in pages}
+    assert {"/docs/", "/docs/launch/", "/docs/reference/commands/", "/docs/security/"} <= listed
+    unlisted = {site_pages.page_address(source) for source in SOURCES} - listed
+    assert all(address.startswith("/docs/adr/") for address in unlisted)
+    assert " style=" not in "".join(map(html_of, SOURCES))
 
 
 def test_what_was_prepared_for_pages_is_what_would_be_prepared_now():
     """Where this fails, `python -m config.documentation.prepared` does it."""
-    assert json.loads(PREPARED.read_text("utf-8")) == prepared()
+    assert json.loads(site_pages.PREPARED.read_text("utf-8")) == prepared()
 
 
 def html_of(source):
@@ -90,7 +90,7 @@ def faults_of(source):
             page = documentation_page(path)
             if page is None or (anchor and anchor not in anchors(page.html)):
                 yield f"{source}: {address}"
-        elif target.startswith("/docs/") and documentation_file(path) is None:
+        elif target.startswith("/docs/") and site_pages.documentation_file(path) is None:
             yield f"{source}: {address}"
     n = len([link for link in links(DOCS / source) if "demo/" not in link])
     if len(addresses) < n:
@@ -103,7 +103,7 @@ def test_links_of_pages_lead_to_pages_headings_and_files_that_are_there():
     assert [fault for source in SOURCES for fault in faults_of(source)] == []
 
 
-def test_headings_of_the_reference_have_the_ids_that_links_name():
+def test_headings_have_the_ids_that_links_name_and_formulas_are_drawn():
     for path, heading, anchor in (
         ("reference/commands/annotation/", "import_items", "import_items"),
         ("reference/api/records/", "JobStateEnum", "jobstateenum"),
@@ -121,16 +121,6 @@ def test_headings_of_the_reference_have_the_ids_that_links_name():
         assert named
         for target, anchor in named:
             assert anchor in anchors(documentation_page(target.removeprefix("/docs/")).html)
-
-
-def test_a_page_that_stands_in_the_repository_waits_for_no_reference(monkeypatch):
-    documentation_page.cache_clear()
-    monkeypatch.setattr(site_pages, "reference_pages", lambda _: pytest.fail("made"))
-    site_pages._reference_pages.cache_clear()
-    assert documentation_page("changelog/").title == "Changelog"
-
-
-def test_a_formula_is_drawn_by_the_browser_and_a_sum_of_money_is_none():
     statistics = html_of("statistics.md")
     assert re.search(
         r'<math [^>]*display="block"><mrow><mi>&#x003BA;</mi><mo>&#x0003D;</mo>', statistics
@@ -141,24 +131,10 @@ def test_a_formula_is_drawn_by_the_browser_and_a_sum_of_money_is_none():
     assert {"$0.63", "$0.13"} <= set(re.findall(r"\$\d\.\d\d", html_of("launch.md")))
 
 
-def test_pages_ask_for_no_style_that_the_content_policy_refuses():
-    assert " style=" not in "".join(map(html_of, SOURCES))
-
-
-def test_every_page_of_the_built_site_is_in_the_contents():
-    listed = {address for _group, pages in contents() for _title, address in pages}
-    assert {"/docs/", "/docs/launch/", "/docs/reference/commands/", "/docs/security/"} <= listed
-    unlisted = {page_address(source) for source in SOURCES} - listed
-    assert all(address.startswith("/docs/adr/") for address in unlisted)
-
-
-def test_nothing_beside_the_documentation_is_handed_out(rosa):
+def test_files_beside_pages_are_handed_out_and_nothing_else(rosa):
     outside = ("../README.md", "%2e%2e/README.md", "..%2f.env", "/etc/passwd")
     for path in (*outside, "nothing/", "launch.md.md"):
         assert rosa.get(f"/docs/{path}").status_code == 404, path
-
-
-def test_an_example_is_a_file_to_keep_and_a_picture_a_picture(rosa):
     example = next(path for path in DOCS.rglob("*.csv"))
     answer = rosa.get(f"/docs/{example.relative_to(DOCS).as_posix()}")
     assert answer["Content-Disposition"] == f'attachment; filename="{example.name}"'
@@ -166,15 +142,12 @@ def test_an_example_is_a_file_to_keep_and_a_picture_a_picture(rosa):
     assert rosa.get("/docs/tutorial/11-metrics.webp")["Content-Type"] == "image/webp"
 
 
-def test_what_explains_a_page_of_a_study_is_there():
+def test_what_explains_a_page_of_a_study_is_there_and_linked(rosa, researcher, settings):
     for stage in PAGES:
         target, anchor = urldefrag(help_address(stage))
         page = documentation_page(target.removeprefix("/docs/"))
         assert page is not None
         assert not anchor or anchor in anchors(page.html), stage
-
-
-def test_pages_of_a_study_lead_to_what_explains_them(rosa, researcher, settings):
     study = rating_study(owner=researcher)
     for base in ("", "https://docs.example.org/assay"):
         settings.DOCS_URL = base

@@ -4,11 +4,7 @@ import environ
 import pytest
 from cryptography.fernet import Fernet
 
-from config.environment import (
-    add_setting,
-    remember_settings,
-    write_environment,
-)
+from config.environment import add_setting, remember_settings, write_environment
 
 
 @pytest.fixture
@@ -17,7 +13,6 @@ def path(tmp_path):
 
 
 def settings_in(path):
-    """As the site reads them."""
     values = {}
 
     class Env(environ.Env):
@@ -31,7 +26,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
+def test_a_new_checkout_gets_secrets_of_its_own_and_what_is_there_is_left_alone(path, tmp_path):
     other = tmp_path / "other.env"
     assert write_environment(path)
     assert write_environment(other)
@@ -43,9 +38,6 @@ def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
     assert len(here["SECRET_KEY"]) >= 50
     assert mode(path) == 0o600
     assert Fernet(here["ENCRYPTION_KEYS"])
-
-
-def test_an_environment_that_is_there_is_left_alone(path):
     path.write_text("SECRET_KEY=mine\nENCRYPTION_KEYS=mine\n")
     assert not write_environment(path)
     assert path.read_text() == "SECRET_KEY=mine\nENCRYPTION_KEYS=mine\n"
@@ -79,14 +71,11 @@ def test_a_setting_is_added_to_what_is_there(path, there, added, stored):
     assert there is not None or mode(path) == 0o600
 
 
-def test_where_the_queues_are_is_remembered(path):
+def test_where_the_site_and_its_queues_are_is_remembered_and_the_latest_counts(path):
     """A command would else leave its jobs in a queue that no worker of the site reads."""
     remember_settings({"REDIS_URL": "redis://127.0.0.1:6379/3", "RQ_PREFIX": "lab-"}, path)
     lines = path.read_text().splitlines()
     assert lines[-2:] == ["REDIS_URL=redis://127.0.0.1:6379/3", "RQ_PREFIX=lab-"]
-
-
-def test_where_the_site_is_is_remembered_and_the_latest_counts(path):
     path.write_text("SECRET_KEY=mine\nSITE_URL=http://127.0.0.1:8000\n")
     remember_settings({"SITE_URL": "http://127.0.0.1:9000", "SECRET_KEY": "other"}, path)
     assert settings_in(path) == {"SECRET_KEY": "mine", "SITE_URL": "http://127.0.0.1:9000"}

@@ -7,7 +7,7 @@ from annotation.models import Adjudication, Submission
 from annotation.study_facts import SCORE, compute
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
-from tests.browsers import opened_page
+from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from tests.console.work import work_off
@@ -49,14 +49,6 @@ def check_accessible(page):
     page.complaints.clear()
 
 
-def sign_in(page):
-    page.goto("/")
-    page.locator("[name=username]").fill("rosa")
-    page.locator("[name=password]").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "/login/" not in url)
-
-
 def test_signing_in_and_out_is_accessible(page, researcher):
     page.goto("/")
     check_accessible(page)
@@ -65,7 +57,7 @@ def test_signing_in_and_out_is_accessible(page, researcher):
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_be_visible()
     check_accessible(page)
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     check_accessible(page)
     page.locator("form[action$='/logout/'] button").press("Enter")
     page.wait_for_url("**/login/**")
@@ -90,7 +82,7 @@ def full_study(researcher):
 
 
 def test_a_rating_study_with_everything_in_it_is_accessible(page, full_study):
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     check_accessible(page)
     page.locator("main table a[href='/studies/scored/']").press("Enter")
     expect(page.get_by_role("heading", name="Dialogue responses")).to_be_visible()
@@ -112,7 +104,7 @@ def test_a_rating_study_with_everything_in_it_is_accessible(page, full_study):
 
 @in_light
 def test_scoring_is_asked_for_by_keyboard_and_followed_by_the_page(page, full_study):
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/scored/validation/")
     view = page.locator("details.change")
     for choice in ("level=system", "condition=angry"):
@@ -133,7 +125,7 @@ def test_scoring_is_asked_for_by_keyboard_and_followed_by_the_page(page, full_st
 
 
 def test_agreement_is_drawn_in_the_page_s_colours_and_accessible(page, full_study):
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/scored/agreement/")
     charts = page.locator("[data-chart]")
     expect(charts).to_have_count(4)
@@ -158,7 +150,7 @@ def test_agreement_is_drawn_in_the_page_s_colours_and_accessible(page, full_stud
 @in_light
 def test_a_page_that_waits_shows_the_result_once_it_is_there(page, researcher):
     rated_study(owner=researcher)
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/rated/agreement/")
     expect(page.locator("[data-chart]")).to_have_count(0)
     check_accessible(page)
@@ -174,7 +166,7 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
         rate(study, "Ann", item, {"alpha": first})
         rate(study, "Bob", item, {"alpha": second})
     compute(study, "agreement")
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/ratings/adjudication/?threshold=0")
     check_accessible(page)
     page.get_by_label("0", exact=True).focus()
@@ -196,7 +188,7 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
 @pytest.mark.flow
 def test_labels_are_made_by_keyboard(page, researcher):
     rated_study(owner=researcher)
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/rated/labels/")
     check_accessible(page)
     page.locator("[name=rule]").select_option("median:appropriateness")
@@ -211,7 +203,7 @@ def test_labels_are_made_by_keyboard(page, researcher):
 @in_light
 def test_a_study_at_its_beginning_and_an_address_that_is_not_there_are_accessible(page, researcher):
     rating_study(owner=researcher, n_items=0)
-    sign_in(page)
+    sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/")
     page.keyboard.press("Tab")
     skip = page.locator("a[href^='#']").first

@@ -1,11 +1,7 @@
-from typing import Any
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from accounts.models import User
 from accounts.teams import create_team
-from annotation.models import Study
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rated_study
@@ -28,25 +24,25 @@ LABELS = "dialogue;rater;criterion;rating;bot;reply\n" + "".join(
 
 
 @pytest.fixture(params=[1280, 390], ids=["desk", "phone"])
-def page(request: pytest.FixtureRequest, chromium: Any, live_server: Any, researcher: User) -> Any:
+def page(request, chromium, live_server, researcher):
     size = {"width": request.param, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=size) as page:
         sign_in(page, "/", researcher.username, PASSWORD)
         yield page
 
 
-def check(page: Page) -> None:
+def check(page):
     keep_picture(page)
     assert accessibility_problems(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def choose(page: Page, name: str, content: str) -> None:
+def choose(page, name, content):
     file = {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
-    page.locator("[name=file]").set_input_files(file)  # type: ignore[arg-type]
+    page.locator("[name=file]").set_input_files(file)
 
 
-def test_labels_of_a_table_become_a_study(page: Page) -> None:
+def test_labels_of_a_table_become_a_study(page):
     page.locator("main a[href='/new-study/']").first.click()
     page.locator("[name=title]").fill("Elsewhere")
     page.locator("[name=begin][value=labels]").check()
@@ -66,9 +62,9 @@ def test_labels_of_a_table_become_a_study(page: Page) -> None:
     check(page)
 
 
-def test_scores_are_imported_and_a_judge_is_estimated(page: Page, researcher: User) -> None:
+def test_scores_are_imported_and_a_judge_is_estimated(page, researcher):
     team = create_team(name="Lab", owner=researcher)
-    study: Study = rated_study("mine", owner=researcher, team=team)
+    study = rated_study("mine", owner=researcher, team=team)
     JudgeConnection.objects.create(team=team, name="Ours", base_url="http://127.0.0.1:9/v1")
     page.goto("/studies/mine/scores/add/")
     choose(

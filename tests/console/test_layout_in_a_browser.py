@@ -1,3 +1,4 @@
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,7 @@ from accounts.roles import Permission
 from accounts.teams import create_team
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from annotation.study_facts import (
-    AGREEMENT,
-    REPORT,
-    RESULTS,
-    VALIDATION,
-    compute,
-)
+from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
 from console.chart_values import Axis
 from hits.models import Connection, Recruitment
 from results.computing import request_result
@@ -92,6 +87,14 @@ def assert_fits(page):
         assert page_problems(page) == []
 
 
+def visited(page, places, widths):
+    for where, width in product(places, widths):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(where)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        yield where
+
+
 def right_edge(page, locator):
     page.wait_for_timeout(100)
     box = locator.bounding_box()
@@ -121,9 +124,7 @@ TABLES += ["results/", "downloads/", "report/", "members/"]
 
 
 @pytest.mark.parametrize("width", [SMALLEST, TELEPHONE])
-def test_on_a_telephone_tables_are_labelled_lines_and_nothing_scrolls_sideways(
-    page, researcher, width
-):
+def test_on_a_telephone_tables_are_lines_and_nothing_scrolls_sideways(page, researcher, width):
     study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
     batch = add_batch(study, n_published=2)
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
@@ -181,7 +182,6 @@ def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width):
 
 
 def middle(locator):
-    """Where the middle of something is, in CSS pixels from the left."""
     return locator.evaluate(
         "node => { const b = node.getBoundingClientRect(); return b.x + b.width / 2; }"
     )
@@ -209,9 +209,7 @@ def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, res
     assert_fits(page)
 
 
-def test_downloads_and_reports_are_reached_and_their_files_fit_a_telephone(
-    page, rosa, researcher, tmp_path
-):
+def test_downloads_and_reports_are_reached_and_fit_a_telephone(page, rosa, researcher, tmp_path):
     study = scored_study(owner=researcher)
     compute(study, AGREEMENT)
     compute(study, REPORT)
@@ -336,16 +334,10 @@ def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, resea
             ("recommender-delete", trained.pk),
         )
     ]
-    problems = {}
-    for where in places:
-        for width in (DESK, TELEPHONE):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.goto(where)
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            if where == address("experiment"):
-                expect(page.locator(".drawn svg, .drawn canvas").last).to_be_visible()
-            problems[where, width] = page_problems(page)
-    assert {place: found for place, found in problems.items() if found} == {}
+    for where in visited(page, places, (DESK, TELEPHONE)):
+        if where == address("experiment"):
+            expect(page.locator(".drawn svg, .drawn canvas").last).to_be_visible()
+        assert page_problems(page) == [], where
 
 
 def test_the_focus_is_outlined_and_on_what_was_answered(page, team, researcher):
@@ -353,7 +345,7 @@ def test_the_focus_is_outlined_and_on_what_was_answered(page, team, researcher):
     filled_collection(team, researcher)
     stored_experiment(team, researcher)
     page.goto(address("new-experiment"))
-    outlines: dict[str, set[str]] = {}
+    outlines = {}
     for _ in range(60):
         page.keyboard.press("Tab")
         kind, outline = page.evaluate(
@@ -390,7 +382,7 @@ CUT_OFF = """() => [...document.querySelectorAll(".drawn svg")].flatMap((svg) =>
 })"""
 
 
-def report_dialogues(team, researcher) -> None:
+def report_dialogues(team, researcher):
     experiment = stored_experiment(team, researcher)
     users = ["base", "tol:3", "base,accepts=target and alternatives"]
     rules = RULES | {"users": users, "seeds": [0], "n_turns": 4}
@@ -421,16 +413,10 @@ def test_pages_of_dialogues_fit_and_say_their_values_to_who_listens(page, team, 
     report_dialogues(team, researcher)
     outcomes = address("dialogues")
     places = (address("new-dialogue-study"), address("dialogues", "switching"), outcomes)
-    problems = {}
-    for where in places:
-        for width in (TELEPHONE, DESK):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.goto(where)
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            if where != places[0]:
-                expect(page.locator(".drawn svg, .drawn canvas")).to_have_count(2)
-            problems[where, width] = [*page.evaluate(CUT_OFF), *page_problems(page)]
-    assert {place: found for place, found in problems.items() if found} == {}
+    for where in visited(page, places, (TELEPHONE, DESK)):
+        if where != places[0]:
+            expect(page.locator(".drawn svg, .drawn canvas")).to_have_count(2)
+        assert [*page.evaluate(CUT_OFF), *page_problems(page)] == [], where
     pictures = [one.name for one in accessible_nodes(page, {"image"})]
     assert "SimBase 1.000 [1.000, 1.000]" in pictures[0]
     assert "random" in pictures[1]

@@ -1,4 +1,6 @@
 import re
+from dataclasses import dataclass
+from math import nan
 
 import pytest
 from django.urls import resolve, reverse
@@ -8,15 +10,13 @@ from accounts.models import User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
-from annotation.models import AgreementVersion, Item, Submission
-from annotation.study_facts import (
-    AGREEMENT,
-    compute,
-)
+from annotation.models import AgreementVersion, Item, Study, Submission
+from annotation.study_facts import AGREEMENT, compute
 from console.glossary import CODE_NAMES
-from console.templatetags.numbers import interval
+from console.templatetags.numbers import change, coefficient, duration, interval, words
 from hits.models import Appeal, Assignment, Batch, Hit
 from hits.pages.studies import MOST_FOUND
+from hits.progress import StudyProgress, progress_counts, unreadable_assignments
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import message_codes
@@ -89,8 +89,15 @@ def test_studies_are_listed_with_their_sizes_sorted_and_filtered(rosa, researche
     assert rosa.get("/?q=%00mine").status_code == 200
 
 
-def test_pages_of_an_empty_study_lead_to_what_fills_them(page, researcher):
-    study = rating_study(n_items=0, questions=(), owner=researcher)
+def test_a_study_leads_to_what_fills_it_and_then_to_its_launch(page, researcher):
+    study = rating_study(owner=researcher)
+    collect, score = (reverse(f"console:{one}", args=[study.slug]) for one in ("collect", "score"))
+    shown = page(study)
+    assert (needs(shown), shown["progress"].n_items_without_hit) == (["launch"], 3)
+    assert page(study, "launch")["team_form"]
+    assert f'action="{collect}"' not in page(study, "answers").html
+    assert f'action="{score}"' in page(study, "validation").html
+    study = rating_study("empty", n_items=0, questions=(), owner=researcher)
     assert needs(page(study)) == ["items"]
     for name, target in [("items", "add-items"), ("launch", "items"), ("answers", "launch")]:
         shown = page(study, name)
@@ -101,17 +108,7 @@ def test_pages_of_an_empty_study_lead_to_what_fills_them(page, researcher):
     assert "validation.json" not in page(study, "downloads").html
 
 
-def test_an_imported_study_leads_to_its_launch(page, researcher):
-    study = rating_study(owner=researcher)
-    collect, score = (reverse(f"console:{one}", args=[study.slug]) for one in ("collect", "score"))
-    shown = page(study)
-    assert (needs(shown), shown["progress"].n_items_without_hit) == (["launch"], 3)
-    assert page(study, "launch")["team_form"]
-    assert f'action="{collect}"' not in page(study, "answers").html
-    assert f'action="{score}"' in page(study, "validation").html
-
-
-def test_a_published_study_shows_how_far_it_is(page, researcher):
+def test_a_published_study_shows_how_far_it_is_and_which_items_have_no_hit(page, researcher):
     study = rated_study(owner=researcher)
     batch = add_batch(study, n_published=2)
     for hit in batch.hits.all()[:2]:
@@ -125,9 +122,6 @@ def test_a_published_study_shows_how_far_it_is(page, researcher):
     assert "launch" in needs(overview)
     assert f'action="{reverse("console:collect", args=[study.slug])}"' in answers.html
     assert "Judge rated" in page(study, "launch").html
-
-
-def test_items_added_after_publishing_are_counted_until_they_have_a_hit(page, researcher):
     study = rating_study(owner=researcher)
     batch = add_batch(study, n_published=3)
     assert "launch" not in needs(page(study))
@@ -143,7 +137,7 @@ def test_items_added_after_publishing_are_counted_until_they_have_a_hit(page, re
     assert "launch" not in needs(page(study))
 
 
-def test_submissions_that_wait_are_counted_with_the_time_of_automatic_approval(page, researcher):
+def test_submissions_that_wait_and_unreadable_answers_are_counted(page, researcher):
     study = rating_study(owner=researcher)
     [first, second, _] = add_batch(study, n_published=3).hits.all()
     assert "review" not in needs(page(study))
@@ -155,25 +149,7 @@ def test_submissions_that_wait_are_counted_with_the_time_of_automatic_approval(p
     Assignment.objects.filter(hit=first).update(decision="approve")
     Assignment.objects.filter(hit=second).update(status="Approved")
     assert "review" not in needs(page(study))
-
-
-def test_the_stages_say_how_it_stands(page, researcher):
-    study = rated_study(owner=researcher)
-    batch = add_batch(study, n_published=2)
-    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    states = {one.name: one.state for one in page(study)["stages"]}
-    expected = {"items": "done", "launch": "active", "answers": "needs-you"}
-    expected |= {"agreement": "active", "validation": "later"}
-    assert expected.items() <= states.items()
-    page(study, "agreement")
-    assert stage(page(study), "agreement").state == "done"
-    unjudged = rating_study("unjudged", owner=researcher)
-    add_scores(unjudged)
-    assert stage(page(unjudged), "validation").state == "later"
-
-
-def test_unreadable_answers_are_counted_and_shown_fifty_to_a_page(page, researcher):
-    study = rating_study(owner=researcher, n_items=1)
+    study = rating_study("unread", owner=researcher, n_items=1)
     hit = add_batch(study).hits.get()
     add_assignment(hit)
     assert "answers" not in needs(page(study))
@@ -187,8 +163,20 @@ def test_unreadable_answers_are_counted_and_shown_fifty_to_a_page(page, research
     assert page(study, "answers", page=2).html.count("It is empty.") == 1
 
 
-def test_agreement_comes_before_scores(page, researcher):
+def test_the_stages_say_how_it_stands_and_agreement_comes_before_scores(page, researcher):
     study = rated_study(owner=researcher)
+    batch = add_batch(study, n_published=2)
+    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    states = {one.name: one.state for one in page(study)["stages"]}
+    expected = {"items": "done", "launch": "active", "answers": "needs-you"}
+    expected |= {"agreement": "active", "validation": "later"}
+    assert expected.items() <= states.items()
+    page(study, "agreement")
+    assert stage(page(study), "agreement").state == "done"
+    unjudged = rating_study("unjudged", owner=researcher)
+    add_scores(unjudged)
+    assert stage(page(unjudged), "validation").state == "later"
+    study = rated_study("agreed", owner=researcher)
     rows = {row.all.name: row for row in page(study, "agreement")["view"].coefficients}
     alpha = rows["krippendorff_alpha"].all
     assert 0.9 <= alpha.value < 1
@@ -204,7 +192,7 @@ def test_agreement_comes_before_scores(page, researcher):
     assert "validation" in needs(shown)
 
 
-def test_correlations_are_shown_at_the_level_asked_for(rosa, page, researcher):
+def test_the_overview_and_the_metrics_page_show_the_same_best_metric(rosa, page, researcher):
     study = scored_study(owner=researcher)
     by_item = page(study, "validation")["view"]
     [row] = by_item.correlations
@@ -217,10 +205,6 @@ def test_correlations_are_shown_at_the_level_asked_for(rosa, page, researcher):
         assert page(study, "validation", level=level)["view"].level == level
     for query in ({"level": "nonsense"}, {"condition": "nonsense"}):
         assert rosa.get(reverse("console:validation", args=["scored"]), query).status_code == 404
-
-
-def test_the_overview_and_the_metrics_page_show_the_same_best_metric(page, researcher):
-    study = scored_study(owner=researcher)
     best = page(study, "validation")["view"].best
     [first] = best.best_records
     assert best.results.label(first) == "nll"
@@ -240,7 +224,7 @@ def test_the_overview_and_the_metrics_page_show_the_same_best_metric(page, resea
     assert describe_tests(view.results.settings, 1) in figure.rests_on
 
 
-def test_runs_of_one_metric_are_told_apart_by_their_signature(page, researcher):
+def test_correlations_are_those_of_a_level_a_condition_and_a_signature(page, researcher):
     study = scored_study(owner=researcher, metrics=("nll", "bleu"))
     values = {("d0", "alpha"): 0.0, ("d0", "beta"): -1.0}
     write_scores(study=study, metric="nll", signature="nll|v:2", values=values)
@@ -253,10 +237,7 @@ def test_runs_of_one_metric_are_told_apart_by_their_signature(page, researcher):
     assert shared == {"nll|v:1", "nll|v:2"}
     partial = rows["nll", "nll|v:2"]
     assert (partial.n_used, partial.n_groups, partial.n_missing) == (1, 3, 4)
-
-
-def test_conditions_can_be_looked_at_one_by_one(page, researcher):
-    study = scored_study(owner=researcher, conditions=("calm", "angry & loud"))
+    study = scored_study("calm", owner=researcher, conditions=("calm", "angry & loud"))
     assert set(page(study, "validation")["view"].results.conditions) == {"calm", "angry & loud"}
     [row] = correlations(page(study, "validation", condition="angry & loud")).values()
     assert (row.n_used, row.n_groups) == (1, 1)
@@ -303,13 +284,25 @@ def test_alternatives_with_scores_have_correlations(page, researcher):
     assert files["qrels"] == ["csv", "jsonl", "parquet", "txt"]
 
 
-def test_addresses_that_name_nothing_are_not_found(rosa, researcher):
+def test_items_that_are_there_are_sorted_filtered_and_paged_by_address(rosa, researcher, page):
     study, other = rated_study(owner=researcher), rated_study("other", owner=researcher)
     theirs = reverse("console:item", args=[study.slug, other.items.first().pk])
     for where in (reverse("console:study", args=["none"]), theirs, "/studies/nothing/"):
         answer = rosa.get(where)
         assert answer.status_code == 404
         assert 'href="/"' in answer.content.decode()
+    study = rating_study(owner=researcher, n_items=60)
+    rate(study, "Ann", "d7", {"alpha": 1})
+
+    def keys(**query):
+        return [item.key for item in page(study, "items", **query)["page"]]
+
+    assert keys() == keys(sort="password") == [f"d{number}" for number in range(50)]
+    assert page(study, "items")["page"].n_rows == 60
+    assert keys(after=study.items.get(key="d49").pk)[0] == "d50"
+    assert keys(q="Context 41") == ["d41"]
+    assert keys(sort="-n_submissions")[0] == "d7"
+    assert keys(q="nothing") == []
 
 
 @pytest.mark.slow
@@ -337,7 +330,7 @@ def test_what_people_wrote_is_shown_as_text(rosa, researcher, signed_in):
     assert name not in content
 
 
-def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
+def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher):
     study = rated_study(owner=researcher)
     study.items.get(key="d0").submissions.update(justification="It fits.")
     answer = rosa.get(item_url(study, "d0"))
@@ -351,10 +344,12 @@ def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
     boots = ticked_study(owner=researcher)
     [table] = rosa.get(item_url(boots, "boot")).context["questions"]
     assert {row.candidate.key: row.values for row in table.rows}["clog"] == ("yes",)
-
-
-def test_a_submission_is_flagged_with_a_reason_and_unflagged(rosa, researcher):
-    study = rated_study(owner=researcher)
+    other = rated_study("other")
+    theirs = other.items.first().submissions.first()
+    for slug in ("rated", "other"):
+        where = reverse("console:flag", args=[slug, theirs.pk])
+        assert rosa.post(where, {"reason": "fast"}).status_code == 404
+    assert not Submission.objects.flagged().exists()
     submission = study.items.get(key="d0").submissions.get(annotator__pseudonym="Bob")
     where = reverse("console:flag", args=["rated", submission.pk])
     unflag = reverse("console:unflag", args=["rated", submission.pk])
@@ -368,31 +363,6 @@ def test_a_submission_is_flagged_with_a_reason_and_unflagged(rosa, researcher):
     assert page.count("/unflag/") == 1
     [left] = Submission.objects.flagged()
     assert left.annotator.pseudonym == "Ann"
-
-
-def test_a_submission_of_another_study_is_not_flagged(rosa, researcher):
-    rated_study(owner=researcher)
-    other = rated_study("other")
-    theirs = other.items.first().submissions.first()
-    for slug in ("rated", "other"):
-        where = reverse("console:flag", args=[slug, theirs.pk])
-        assert rosa.post(where, {"reason": "fast"}).status_code == 404
-    assert not Submission.objects.flagged().exists()
-
-
-def test_items_are_sorted_filtered_and_paged_by_the_address(page, researcher):
-    study = rating_study(owner=researcher, n_items=60)
-    rate(study, "Ann", "d7", {"alpha": 1})
-
-    def keys(**query):
-        return [item.key for item in page(study, "items", **query)["page"]]
-
-    assert keys() == keys(sort="password") == [f"d{number}" for number in range(50)]
-    assert page(study, "items")["page"].n_rows == 60
-    assert keys(after=study.items.get(key="d49").pk)[0] == "d50"
-    assert keys(q="Context 41") == ["d41"]
-    assert keys(sort="-n_submissions")[0] == "d7"
-    assert keys(q="nothing") == []
 
 
 def test_nobody_is_asked_for_what_their_role_does_not_do(signed_in, researcher, colleague):
@@ -435,22 +405,6 @@ def decisions(browser):
 APPEALS = "/studies/mine/review/?show=rejected"
 
 
-def test_judgments_that_rejections_left_missing_are_offered_again(rosa, batch):
-    hit = Hit.objects.of(batch).first()
-    rejected_assignment(hit)
-    repost = reverse("console:batch-change", args=["mine", batch.pk, "repost"])
-    for expires_at in (None, timezone.now()):  # expired work is not counted
-        Batch.objects.update(expires_at=expires_at)
-        message = decisions(rosa)[repost].message
-        assert re.findall(r"\d+", message) == ["1", str(batch.pk)]
-        assert expires_at or rosa.get(repost).status_code == 200
-    Batch.objects.update(closed_at=timezone.now())
-    assert repost not in decisions(rosa)
-    Batch.objects.update(closed_at=None, expires_at=None)
-    Hit.objects.filter(pk=hit.pk).update(max_assignments=3)  # it is offered again
-    assert repost not in decisions(rosa)
-
-
 def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, batch, signed_in):
     rejected = rejected_assignment(Hit.objects.of(batch).first())
     Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
@@ -466,11 +420,24 @@ def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, 
     assert APPEALS in rosa.get(where).content.decode()
 
 
-def test_disputed_candidates_lead_to_adjudication(rosa, lab_study):
+def test_rejections_appeals_and_disputes_lead_to_where_they_are_decided(rosa, lab_study, batch):
     compute(lab_study, AGREEMENT)
     AgreementVersion.objects.update(n_disputed=2)
     message = decisions(rosa)[reverse("console:adjudication", args=["mine"])].message
     assert re.findall(r"\d+", message) == ["2"]
+    hit = Hit.objects.of(batch).first()
+    rejected_assignment(hit)
+    repost = reverse("console:batch-change", args=["mine", batch.pk, "repost"])
+    for expires_at in (None, timezone.now()):  # expired work is not counted
+        Batch.objects.update(expires_at=expires_at)
+        message = decisions(rosa)[repost].message
+        assert re.findall(r"\d+", message) == ["1", str(batch.pk)]
+        assert expires_at or rosa.get(repost).status_code == 200
+    Batch.objects.update(closed_at=timezone.now())
+    assert repost not in decisions(rosa)
+    Batch.objects.update(closed_at=None, expires_at=None)
+    Hit.objects.filter(pk=hit.pk).update(max_assignments=3)  # it is offered again
+    assert repost not in decisions(rosa)
 
 
 @pytest.fixture
@@ -503,38 +470,22 @@ def found(answer):
     return {name: len(one["rows"]) for name, one in matches.items() if one and one["rows"]}
 
 
-def test_items_candidates_systems_annotators_and_workers_are_found(find):
-    for words, kind, shown, n in [
+def test_what_is_found_is_of_the_study_and_bounded(find, searched, researcher):
+    for sought, kind, shown, n in [
         ("context 1", "items", "Context 1", None),
         ("ALPHA on d0", "candidates", "d0 / alpha", None),
         ("beta", "systems", "beta", 3),
         ("ann", "annotators", "Ann", 3),
         ("wanda", "workers", "A1WANDA", 1),
     ]:
-        answer = find(words)
-        assert kind in found(answer), words
+        answer = find(sought)
+        assert kind in found(answer), sought
         assert shown in answer.content.decode()
         if n is not None:
             row = answer.context[kind]["rows"][0]
             assert (row["n"] if isinstance(row, dict) else row.n) == n
     assert found(find("zebra")) == {}
     assert not find("a").context["is_long_enough"]
-
-
-def test_who_only_adjudicates_finds_no_system_and_nobody_finds_workers_unless_allowed(
-    find, searched, signed_in
-):
-    searched.items.first().candidates.update(text="The same words.")
-    adjudicator = guest(searched, Role.ADJUDICATOR, signed_in)
-    assert "systems" not in found(find("beta", adjudicator))
-    answer = find("same words", adjudicator)
-    assert found(answer) == {"candidates": 2}
-    assert "alpha" not in answer.content.decode()
-    for role in (Role.ANALYST, Role.AUDITOR):
-        assert found(find("wanda", guest(searched, role, signed_in))) == {}
-
-
-def test_a_search_is_bounded_and_stays_in_its_study(find, searched, researcher):
     other = rated_study("other", owner=researcher)
     Item.objects.filter(study=other).update(context="Elsewhere only")
     assert found(find("elsewhere")) == {}
@@ -545,3 +496,96 @@ def test_a_search_is_bounded_and_stays_in_its_study(find, searched, researcher):
     assert found(answer) == {"items": MOST_FOUND}
     assert answer.context["items"]["has_more"]
     assert f"{reverse('console:items', args=[searched.slug])}?q=plenty" in answer.content.decode()
+
+
+def test_who_may_not_see_systems_or_workers_finds_none(find, searched, signed_in):
+    searched.items.first().candidates.update(text="The same words.")
+    adjudicator = guest(searched, Role.ADJUDICATOR, signed_in)
+    assert "systems" not in found(find("beta", adjudicator))
+    answer = find("same words", adjudicator)
+    assert found(answer) == {"candidates": 2}
+    assert "alpha" not in answer.content.decode()
+    for role in (Role.ANALYST, Role.AUDITOR):
+        assert found(find("wanda", guest(searched, role, signed_in))) == {}
+
+
+def progress_numbers(study):
+    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
+    progress = StudyProgress(**counts)
+    return (
+        progress.n_hits,
+        progress.n_published,
+        progress.n_offered,
+        progress.n_collected,
+        progress.n_unreadable,
+    )
+
+
+def test_progress_counts_hits_offers_answers_and_unreadable_answers():
+    study, other = rating_study(), rating_study("other")
+    add_assignment(add_batch(other).hits.first(), problem="It is empty.")
+    assert progress_numbers(study) == (0, 0, 0, 0, 0)
+    add_batch(study, n_published=0)  # unpublished HITs want no assignments
+    assert progress_numbers(study) == (3, 0, 0, 0, 0)
+    first = add_batch(study, n_published=3, max_assignments=2, round=2)
+    second = add_batch(study, n_published=1, max_assignments=5, round=3)
+    for worker in ("A1", "A2"):
+        add_assignment(first.hits.first(), worker)
+    add_assignment(second.hits.first(), "A1")
+    assert progress_numbers(study) == (9, 4, 3 * 2 + 5, 3, 0)
+    assignment = add_assignment(second.hits.first(), "A2", problem="It is empty.")
+    assert progress_numbers(study) == (9, 4, 11, 4, 1)
+    assert list(unreadable_assignments(study)) == [assignment]
+
+
+# Numbers.
+
+
+@dataclass
+class Interval:
+    ci_low: float | None
+    ci_high: float | None
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "changed"),
+    [
+        (0.344, "0.34", "+0.344"),
+        (0.0123, "0.01", "+0.012"),
+        (-0.5, "−0.50", "−0.500"),
+        (-0.001, "0.00", "−0.001"),
+        (1, "1.00", "+1.000"),
+        (nan, "–", "–"),
+        (None, "–", "–"),
+    ],
+)
+def test_numbers_are_rounded_and_a_change_has_its_sign(value, text, changed):
+    assert (coefficient(value), change(value)) == (text, changed)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Interval(-0.1, 0.25), "[−0.10, 0.25]"),
+        (Interval(nan, nan), ""),
+        (Interval(None, None), ""),
+        (object(), ""),
+        ({"ci_low": 0.1, "ci_high": 0.2}, "[0.10, 0.20]"),
+        ({"ci_low": None, "ci_high": None}, ""),
+    ],
+)
+def test_an_interval_is_written_where_there_is_one(estimate, text):
+    assert interval(estimate) == text
+
+
+@pytest.mark.parametrize("code", ["no_pairable_units", "jackknife-t-clusters"])
+def test_codes_are_written_as_words(code):
+    assert words(code) == str(CODE_NAMES[code]) != code
+
+
+@pytest.mark.parametrize(
+    ("seconds", "numbers"),
+    [(160, ["2", "40"]), (9.6, ["10"]), (7260, ["2", "1"]), (None, []), (nan, [])],
+)
+def test_durations_are_written_in_the_units_that_people_use(seconds, numbers):
+    assert re.findall(r"\d+", duration(seconds)) == numbers

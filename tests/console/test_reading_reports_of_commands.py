@@ -1,9 +1,5 @@
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import get_commands, load_command_class
@@ -72,18 +68,9 @@ FILES = {
     "batch.csv": "HITId,WorkerId,AssignmentStatus,Input.text,Input.a,Answer.good_a\n"
     "h,w,Approved,Hi,Ho,3\n",
     "pooled.csv": "Input.target1,Input.top1,HITId,top1\nboot,clog,h1,True\n",
-    "arena.json": json.dumps(
-        [
-            {
-                "conv_id": "bot_c1",
-                "dialogue": [
-                    {"role": "USER", "utterance": "Hi"},
-                    {"role": "ASST", "utterance": "Hello", "turn_level_aggregated": {}},
-                ],
-                "dial_level_aggregated": {"understanding": 1},
-            }
-        ]
-    ),
+    "arena.json": '[{"conv_id": "bot_c1", "dial_level_aggregated": {"understanding": 1}, '
+    '"dialogue": [{"role": "USER", "utterance": "Hi"}, '
+    '{"role": "ASST", "utterance": "Hello", "turn_level_aggregated": {}}]}]',
     "golden.csv": "question,golden_answer,bot\nWhy?,So.,No.\n",
     "scores.csv": "item,system,metric,value\ni1,a,bleu,1\ni1,b,bleu,2\n",
 }
@@ -129,7 +116,7 @@ COMMANDS = {
 }
 
 
-def commands_with_files() -> Iterator[str]:
+def commands_with_files():
     for name, app in sorted(get_commands().items()):
         command = load_command_class(app, name)
         if not command.__module__.startswith("django."):
@@ -138,18 +125,18 @@ def commands_with_files() -> Iterator[str]:
                 yield name
 
 
-def _is_file(action: Any) -> bool:
+def _is_file(action):
     is_read = action.dest not in WRITTEN and action.dest not in ("pythonpath", "protocol")
     return is_read and (action.type is Path or "FILE" in str(action.metavar))
 
 
-def test_every_command_that_reads_a_file_is_listed() -> None:
+def test_every_command_that_reads_a_file_is_listed():
     assert set(commands_with_files()) == {*NO_DATA, *COMMANDS}
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", [name for name, words in COMMANDS.items() if words])
-def test_the_report_is_in_the_json(name: str, tmp_path: Path) -> None:
+def test_the_report_is_in_the_json(name, tmp_path):
     paths = {file: tmp_path / file for file in FILES}
     for file, path in paths.items():
         path.write_text(FILES[file])

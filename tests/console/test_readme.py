@@ -9,15 +9,15 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from benchmarks.commands import free_port
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,14 +27,14 @@ OF_OTHERS = ("SITE_URL", "DATABASE_URL", "SECRET_KEY", "ENCRYPTION_KEYS", "SAMPL
 PREFIXES = ("AWS_", "MARKETPLACE_", "DJANGO_", "JUDGE_", "MAKE", "PYTEST_")
 
 
-def printed_commands() -> list[str]:
+def printed_commands():
     """The lines of the README's code blocks that are commands, without their comments."""
     blocks = re.findall(r"(?m)(?:^ {4}.*\n)+", (ROOT / "README.md").read_text())
     lines = [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines()]
     return [line for line in lines if line.startswith(("python ", "make "))]
 
 
-def clean_environment() -> dict[str, str]:
+def clean_environment():
     return {
         name: value
         for name, value in os.environ.items()
@@ -43,8 +43,7 @@ def clean_environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def bare_python(tmp_path) -> Path:
-    """The folder of a Python that has none of the libraries."""
+def bare_python(tmp_path):
     folder = tmp_path / "bare"
     venv.create(folder, with_pip=False, symlinks=True)
     if not (folder / "bin" / "python3.11").exists():
@@ -53,7 +52,7 @@ def bare_python(tmp_path) -> Path:
 
 
 @pytest.fixture
-def checkout(tmp_path) -> Path:
+def checkout(tmp_path):
     folder = tmp_path / "assay"
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
@@ -64,8 +63,7 @@ def checkout(tmp_path) -> Path:
     return folder
 
 
-def install_libraries(checkout: Path) -> None:
-    """Everything is installed, as `make` leaves it."""
+def install_libraries(checkout):
     (checkout / ".venv").unlink(missing_ok=True)
     (checkout / ".venv").symlink_to(sys.prefix)
     os.utime(checkout / "requirements.txt", (0, 0))
@@ -75,7 +73,7 @@ def install_libraries(checkout: Path) -> None:
 def shell(bare_python, checkout):
     environment = clean_environment() | {"PATH": f"{bare_python}:{os.environ['PATH']}"}
 
-    def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(line, **more):
         return subprocess.run(
             line,
             shell=True,
@@ -90,9 +88,7 @@ def shell(bare_python, checkout):
     return run
 
 
-def test_any_python_goes_on_with_the_virtual_environment_or_says_how_to_make_one(
-    checkout, bare_python, shell
-):
+def test_any_python_goes_on_in_the_venv_or_says_how_to_make_one(checkout, bare_python, shell):
     for has_bare_venv in (False, True):
         if has_bare_venv:  # without libraries it is not started for ever
             (checkout / ".venv").symlink_to(bare_python.parent)
@@ -107,12 +103,6 @@ def test_any_python_goes_on_with_the_virtual_environment_or_says_how_to_make_one
     assert "--annotator" in process.stdout
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 # In the place of the samples: the account and the key that the commands need.
 PREPARATION = """
 from django.conf import settings
@@ -125,7 +115,7 @@ with served_site() as url:
 
 
 @pytest.fixture
-def site(checkout, shell, tmp_path) -> Iterator[str]:
+def site(checkout, shell, tmp_path):
     """The address of a site, told in its environment, that serves as `make run` does."""
     install_libraries(checkout)
     url, log = f"http://127.0.0.1:{free_port()}", tmp_path / "run.log"
@@ -160,7 +150,7 @@ def site(checkout, shell, tmp_path) -> Iterator[str]:
             process.wait()
 
 
-def write_plain_files(folder: Path) -> None:
+def write_plain_files(folder):
     shutil.copy(folder / "samples" / "responses.csv", folder)
     labels = [
         f"i{item},{who},{(item + item * index) % 2}"

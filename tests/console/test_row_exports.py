@@ -3,6 +3,7 @@ import io
 import json
 import re
 from datetime import timedelta
+from functools import partial
 from math import nan
 from pathlib import Path
 from zipfile import ZipFile
@@ -24,11 +25,7 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.stored_agreement import agreement_records
 from annotation.study_facts import require_agreement, simulation_notice
-from annotation.study_files import (
-    file_names,
-    row_downloads,
-    study_downloads,
-)
+from annotation.study_files import file_names, row_downloads, study_downloads
 from metrics.score_tables import import_scores
 from metrics.study_files import score_frame
 from presentation.records import plain_records
@@ -77,17 +74,21 @@ def full_study(stored_full_study, db):
     return Study.objects.get(pk=stored_full_study.pk)
 
 
+def download(rosa, study, name, **query):
+    return rosa.get(reverse("console:download", args=[study.slug, name]), query)
+
+
 def content_of(rosa, study, name, **query):
-    answer = rosa.get(reverse("console:download", args=[study.slug, name]), query)
+    answer = download(rosa, study, name, **query)
     assert answer.status_code == 200, name
-    return b"".join(answer.streaming_content)
+    return answer.getvalue()
 
 
 # What not every study has: of documents, of checks, of practice.
 OF_SOME = {"qrels", "provenance", "checks", "practice"}
 
 
-def test_the_three_forms_have_the_same_rows(rosa, full_study):
+def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):
     import pyarrow.parquet as pq
 
     for base in set(row_downloads()) - OF_SOME:
@@ -103,9 +104,6 @@ def test_the_three_forms_have_the_same_rows(rosa, full_study):
                     typed = typed.isoformat()
                 assert value == typed, base
                 assert from_cell(cell) == ("" if value is None else str(value))
-
-
-def test_qrels_and_provenance_have_the_three_forms_as_well(rosa, researcher):
     study = ticked_study(owner=researcher)
     frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "qrels.parquet")))
     lines = content_of(rosa, study, "qrels.txt").decode().splitlines()
@@ -119,7 +117,7 @@ def test_qrels_and_provenance_have_the_three_forms_as_well(rosa, researcher):
     assert len(frame) == len(rows) == len(lines) > 0
 
 
-def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
+def test_parquet_has_typed_columns_and_is_written_a_group_at_a_time(researcher):
     import pyarrow.parquet as pq
 
     study = rated_study(owner=researcher)
@@ -130,10 +128,6 @@ def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
     assert (types["protocol"], types["pasted"]) == ("int64", "bool")
     empty = b"".join(row_parquet(RowFile({"a": "text", "b": "number"}, [])))
     assert pq.read_table(io.BytesIO(empty)).num_rows == 0
-
-
-def test_parquet_is_written_a_group_at_a_time():
-    import pyarrow.parquet as pq
 
     n_read = 0
 
@@ -154,9 +148,7 @@ def test_parquet_is_written_a_group_at_a_time():
     assert file.read().column("value").to_pylist() == list(map(float, range(3 * GROUP_SIZE)))
 
 
-def test_a_submission_names_the_version_of_its_protocol_and_its_assignment(
-    rosa, full_study, tmp_path
-):
+def test_a_submission_names_its_protocols_version_and_assignment(rosa, full_study, tmp_path):
     batch = add_batch(full_study)
     hit = batch.hits.exclude(hit_id="").get()
     assignment = add_assignment(hit)
@@ -211,7 +203,7 @@ def test_a_dataset_is_a_card_and_tables_without_workers_and_money(full_study, tm
     assert loaded.num_rows == len(judgments)
 
 
-def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
+def test_the_card_states_wording_counts_agreement_and_simulation(full_study, tmp_path):
     call_command("export_dataset", full_study.slug, tmp_path)
     _, body = front_matter((tmp_path / "README.md").read_text())
     question = full_study.question()
@@ -224,19 +216,17 @@ def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
     alpha = row.alpha
     expected = f"{alpha.value:.3f}" if alpha.value == alpha.value else "undefined"
     assert f"| {question.name} | 1 | {expected}" in body
-
-
-def test_the_card_says_that_answers_are_simulated(full_study, tmp_path):
     make_simulated(full_study)
-    call_command("export_dataset", full_study.slug, tmp_path)
-    front, body = front_matter((tmp_path / "README.md").read_text())
+    folder = tmp_path / "simulated"
+    call_command("export_dataset", full_study.slug, folder)
+    front, body = front_matter((folder / "README.md").read_text())
     assert front["annotations_creators"] == ["machine-generated"]
     assert simulation_notice(full_study) not in front
     assert simulation_notice(full_study) in body
-    assert pd.read_parquet(tmp_path / "data/submissions.parquet")["simulated"].all()
+    assert pd.read_parquet(folder / "data/submissions.parquet")["simulated"].all()
 
 
-def test_the_zip_is_the_folder(rosa, full_study, tmp_path):
+def test_the_zip_is_the_folder_and_a_license_of_no_form_is_refused(rosa, full_study, tmp_path):
     call_command("export_dataset", full_study.slug, tmp_path, license="odc-by")
     content = content_of(rosa, full_study, "dataset.zip", license="odc-by")
     with ZipFile(io.BytesIO(content)) as archive:
@@ -245,9 +235,6 @@ def test_the_zip_is_the_folder(rosa, full_study, tmp_path):
             path = tmp_path / Path(name).relative_to(full_study.slug)
             assert archive.read(name) == path.read_bytes()
         assert len(archive.namelist()) == 6
-
-
-def test_a_license_of_no_form_is_refused(rosa, full_study, tmp_path):
     with refused_naming(LicenseUnknown, *LICENSES[:2]):
         call_command("export_dataset", full_study.slug, tmp_path, license="my: own\nlicense")
     where = reverse("console:download", args=[full_study.slug, "dataset.zip"])
@@ -267,12 +254,11 @@ def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full
     assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))
 
 
-@pytest.fixture
-def timed_study(researcher):
-    study = rating_study(owner=researcher, n_items=1)
-    rate(study, "Bob", "d0", {"alpha": 1, "beta": 2})
-    ann = rate(study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
-    assignment = add_assignment(add_batch(study).hits.get())
+def test_submissions_have_remarks_times_and_status_and_the_page_names_no_worker(rosa, researcher):
+    timed_study = rating_study(owner=researcher, n_items=1)
+    rate(timed_study, "Bob", "d0", {"alpha": 1, "beta": 2})
+    ann = rate(timed_study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
+    assignment = add_assignment(add_batch(timed_study).hits.get())
     assignment.submission = ann
     assignment.save()
     Submission.objects.filter(pk=ann.pk).update(
@@ -284,10 +270,6 @@ def timed_study(researcher):
         accepted_at=NOON,
         submitted_at=NOON + timedelta(seconds=95.5),
     )
-    return study
-
-
-def test_the_items_page_has_remarks_times_and_status_and_names_no_worker(rosa, timed_study):
     where = reverse("console:item", args=[timed_study.slug, timed_study.items.get().pk])
     content = rosa.get(where).content.decode()
     table = lxml.html.fromstring(content).xpath("//table[@class='submissions']/tbody/tr")
@@ -301,9 +283,6 @@ def test_the_items_page_has_remarks_times_and_status_and_names_no_worker(rosa, t
     assert content.count(ann.get_status_display()) == content.count(bob.get_status_display()) == 1
     assert content.count("A1WORKER") == content.count("3ASSIGNMENT") == 1
     assert "WorkerId" not in content
-
-
-def test_submissions_download_while_they_are_read(rosa, timed_study):
     where = reverse("console:download", args=[timed_study.slug, "submissions.csv"])
     answer = rosa.get(where)
     assert answer.streaming
@@ -377,17 +356,14 @@ def agreement_of(path, where, capsys):
 
 @pytest.fixture
 def fetch(rosa):
-    def fetch_file(study, name):
-        return rosa.get(reverse("console:download", args=[study.slug, name]))
-
-    return fetch_file
+    return partial(download, rosa)
 
 
 def table(answer):
     return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
 
 
-def test_a_file_is_saved_under_the_studys_name(fetch, researcher):
+def test_a_file_is_saved_under_the_studys_name_and_others_are_not_found(fetch, researcher):
     study = scored_study(owner=researcher)
     for name, content_type in (
         ("judgments.csv", "text/csv; charset=utf-8"),
@@ -400,9 +376,14 @@ def test_a_file_is_saved_under_the_studys_name(fetch, researcher):
         assert answer["Content-Type"] == content_type
         assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}"'
         assert answer["X-Content-Type-Options"] == "nosniff"
+    bare = rated_study(owner=researcher)
+    for name in ("nothing.csv", "judgments", "judgments.CSV", "qrels.txt"):
+        assert fetch(study, name).status_code == 404
+    for name in ("scores.csv", "validation.json"):
+        assert fetch(bare, name).status_code == 404
 
 
-def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, researcher):
+def test_without_judgments_there_are_columns_alone_and_nothing_is_validated(fetch, researcher):
     study = rating_study(owner=researcher)
     answer = fetch(study, "judgments.csv")
     assert answer.getvalue().decode().startswith("study,round,item,")
@@ -410,6 +391,10 @@ def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, resea
     agreement = fetch(study, "agreement.json").getvalue().decode()
     assert "NaN" not in agreement
     assert json.loads(agreement)["coefficients"][0]["value"] is None
+    add_scores(study)
+    content = json.loads(fetch(study, "validation.json").getvalue())
+    assert content["rows"] == []
+    assert content["reason"]
 
 
 @pytest.mark.slow
@@ -430,7 +415,7 @@ def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher
         assert answer.getvalue().decode() == frame.to_csv(index=False)
 
 
-def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
+def test_judgments_of_whole_items_and_scores_can_be_taken_elsewhere(fetch, researcher, tmp_path):
     study = rated_study(owner=researcher)
     whole = study.questions.create(name="safe", wording="Is all of it safe?", position=9)
     for submission in Submission.objects.of(study):
@@ -439,9 +424,6 @@ def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
     assert answer == judgment_frame(study).assign(simulated=False).to_csv(index=False)
     row = next(row for row in csv.DictReader(io.StringIO(answer)) if row["question"] == "safe")
     assert (row["item"], row["candidate"], row["system"], row["value"]) == ("d0", "", "", "1.0")
-
-
-def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher, tmp_path):
     path = tmp_path / "scores.csv"
     content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
     path.write_bytes(content)
@@ -450,7 +432,7 @@ def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher,
     assert fetch(there, "scores.csv").getvalue() == content
 
 
-def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
+def test_agreement_and_validation_hold_what_the_pages_show(fetch, researcher):
     study = ticked_study(owner=researcher)
     tick(study, "Bob", "boot", {"clog"})
     tick(study, "Bob", "gown", {"coat"})
@@ -464,9 +446,17 @@ def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
     assert [f"{beginning}round:1|input:" in each for each in signatures].count(True) == 1
     assert content["pairs"] == plain_records(report.pairs)
     assert (content["study"], len(content["pairs"])) == ("ticked", 1)
+    study = scored_study(owner=researcher, conditions=("calm", "angry"))
+    content = json.loads(fetch(study, "validation.json").getvalue())
+    version = require_validation(study).version
+    correlations = correlations_of(StoredResults(version, with_variants=True))
+    assert content["rows"] == [plain(row) for row in correlations]
+    assert content["report"] == version.number
+    assert (content["study"], content["round"], content["aggregation"]) == ("scored", 1, "mean")
+    assert (content["n_resamples"], content["seed"]) == (1000, 0)
 
 
-def test_no_two_numbers_of_agreement_have_the_same_signature(fetch, researcher):
+def test_a_signature_of_agreement_is_of_one_number_and_one_input(fetch, researcher):
     study = rating_study(owner=researcher, questions=("warmth", "clarity"))
     Item.objects.filter(study=study, key="d0").update(condition="calm")
     for round in (1, 2):
@@ -482,9 +472,6 @@ def test_no_two_numbers_of_agreement_have_the_same_signature(fetch, researcher):
     assert {row["by"] for row in content["coefficients"]} == {"", "calm", "(none)"}
     assert len(content["between_rounds"]) >= 2
     assert len(set(signatures)) == len(signatures) >= 8
-
-
-def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
     study = rated_study(owner=researcher)
 
     def signature():
@@ -496,28 +483,7 @@ def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
     assert signature() != before
 
 
-def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
-    study = scored_study(owner=researcher, conditions=("calm", "angry"))
-    content = json.loads(fetch(study, "validation.json").getvalue())
-    version = require_validation(study).version
-    correlations = correlations_of(StoredResults(version, with_variants=True))
-    assert content["rows"] == [plain(row) for row in correlations]
-    assert content["report"] == version.number
-    assert (content["study"], content["round"], content["aggregation"]) == ("scored", 1, "mean")
-    assert (content["n_resamples"], content["seed"]) == (1000, 0)
-
-
-def test_scores_without_judgments_validate_nothing_and_say_so(fetch, researcher):
-    study = rating_study(owner=researcher)
-    add_scores(study)
-    content = json.loads(fetch(study, "validation.json").getvalue())
-    assert content["rows"] == []
-    assert content["reason"]
-
-
-def test_each_annotators_grades_their_provenance_and_the_released_layout_are_handed_out(
-    fetch, researcher
-):
+def test_qrels_and_their_provenance_are_handed_out_or_why_they_cannot_be(fetch, researcher, rosa):
     study = ticked_study(owner=researcher)
     qrels = fetch(study, "qrels.txt")
     assert qrels["Content-Type"] == "text/plain; charset=utf-8"
@@ -533,24 +499,12 @@ def test_each_annotators_grades_their_provenance_and_the_released_layout_are_han
     files = ["judged_targets_ticked.csv", "alter_target_ids_ticked.csv", "docids_ticked.csv"]
     assert packed.namelist() == files
     assert "Input.target1" in packed.read(files[0]).decode()
-
-
-def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researcher):
-    study = ticked_study(owner=researcher)
     Item.objects.filter(key="boot").update(key="rubber boot")
     where = reverse("console:download", args=["ticked", "qrels.txt"])
     answer = rosa.get(where, follow=True)
     assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
     assert message_codes(answer) == ["space_in_name"]
     assert "rubber boot" in answer.getvalue().decode()
-
-
-def test_what_a_study_does_not_offer_is_not_found(fetch, researcher):
-    study, bare = scored_study(owner=researcher), rated_study(owner=researcher)
-    for name in ("nothing.csv", "judgments", "judgments.CSV", "qrels.txt"):
-        assert fetch(study, name).status_code == 404
-    for name in ("scores.csv", "validation.json"):
-        assert fetch(bare, name).status_code == 404
 
 
 def in_every_form(*bases):
@@ -569,6 +523,10 @@ def test_alternatives_offer_scores_once_they_have_some(researcher):
         *in_every_form("judgments", "submissions", "items", "scores", "qrels", "provenance"),
         *rest, "validation.json", "dataset.zip",
     ]  # fmt: skip
+    of_apps = {"judgments.csv", "submissions.csv", "scores.csv", "validation.json"}
+    assert of_apps | {"qrels.txt", "provenance.csv", "released_layout.zip"} <= set(
+        study_downloads()
+    )
 
 
 @pytest.mark.slow
@@ -602,10 +560,3 @@ def test_before_anything_is_judged_only_what_is_there_is_offered(rosa, researche
     assert {name.partition(".")[0] for name in links} <= {"items", "scores"}
     labels = rosa.get(reverse("console:labels", args=[study.slug])).content.decode()
     assert reverse("console:new-experiment") not in labels
-
-
-def test_each_app_with_files_of_a_study_offers_them():
-    of_apps = {"judgments.csv", "submissions.csv", "scores.csv", "validation.json"}
-    assert of_apps | {"qrels.txt", "provenance.csv", "released_layout.zip"} <= set(
-        study_downloads()
-    )

@@ -1,7 +1,4 @@
-from pathlib import Path
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
@@ -22,27 +19,31 @@ OF_ANSWERS = (
 )
 
 
-def marks_of(study: Study) -> dict[tuple[str, str], bool]:
+def marks_of(study):
     rows = Submission.objects.of(study)
     names = ("item__key", "annotator__pseudonym", "is_simulated")
     return {(item, annotator): mark for item, annotator, mark in rows.values_list(*names)}
 
 
 @pytest.fixture
-def study() -> Study:
+def study():
     study = rated_study()
     make_simulated(study, 1)
     return study
 
 
-def test_every_table_of_answers_has_the_mark(study: Study) -> None:
+def test_every_table_of_answers_has_the_mark(study):
     for name in OF_ANSWERS:
         source = ticked_with_answers() if name in ("qrels", "provenance") else study
         assert "simulated" in row_downloads()[name].rows(source).columns, name
     assert set(row_downloads()) - set(OF_ANSWERS) == {"practice", "comments", "items", "scores"}
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    header, *rows = "".join(labels_csv(LabelSet.objects.get())).split()
+    assert header.endswith(",simulated")
+    assert {row.rsplit(",", 1)[1] for row in rows} == {"True"}
 
 
-def ticked_with_answers() -> Study:
+def ticked_with_answers():
     study = Study.objects.filter(kind="alternatives").first() or ticked_study()
     if not Submission.objects.of(study).filter(is_simulated=True).exists():
         Submission.objects.of(study).delete()
@@ -53,7 +54,7 @@ def ticked_with_answers() -> Study:
     return study
 
 
-def test_the_api_has_the_mark(rosa: Client) -> None:
+def test_the_api_has_the_mark(rosa):
     study = rated_study(owner=User.objects.get(username="rosa"))
     make_simulated(study, 1)
     counts = {}
@@ -66,18 +67,9 @@ def test_the_api_has_the_mark(rosa: Client) -> None:
     assert counts["judgments"][0] == of_simulated
 
 
-def test_labels_have_the_mark(study: Study) -> None:
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
-    header, *rows = "".join(labels_csv(LabelSet.objects.get())).split()
-    assert header.endswith(",simulated")
-    assert {row.rsplit(",", 1)[1] for row in rows} == {"True"}
-
-
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("command", ["import_judgments", "import_annotations"])
-def test_an_imported_download_has_the_marks(
-    study: Study, tmp_path: Path, command: str, form: str
-) -> None:
+def test_an_imported_download_has_the_marks(study, tmp_path, command, form):
     path = tmp_path / f"judgments.{form}"
     write = {"csv": row_csv, "jsonl": row_jsonl}[form]
     path.write_text("".join(write(judgment_rows(study))))
@@ -91,9 +83,7 @@ def test_an_imported_download_has_the_marks(
     assert marks_of(again) == marks_of(study)
 
 
-def test_the_released_layout_marks_simulated_answers_and_is_imported_with_them(
-    tmp_path: Path,
-) -> None:
+def test_the_released_layout_marks_simulated_answers_and_other_columns_mark_nothing(tmp_path):
     study = ticked_with_answers()
     first, *_rest = write_released_layout(judgment_source(study), tmp_path)
     header, *rows = first.read_text().split()
@@ -105,21 +95,14 @@ def test_the_released_layout_marks_simulated_answers_and_is_imported_with_them(
     Submission.objects.of(study).update(is_simulated=False)
     first, *_rest = write_released_layout(judgment_source(study), tmp_path / "people")
     assert "simulated" not in first.read_text()
-
-
-def test_a_column_of_that_name_that_holds_something_else_marks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value,simulated\ni,ann,1,by design\ni,bob,2,\n")
-    command_output("import_judgments", path, study="again")
-    assert set(marks_of(Study.objects.get(slug="again")).values()) == {False}
+    command_output("import_judgments", path, study="third")
+    assert set(marks_of(Study.objects.get(slug="third")).values()) == {False}
 
 
-def test_uploaded_labels_keep_the_mark_and_say_so(study: Study, rosa: Client) -> None:
-    from tests.annotation.pages.test_label_uploads import (
-        said_of,
-        send,
-        to,
-    )
+def test_uploaded_labels_keep_the_mark_and_say_so(study, rosa):
+    from tests.annotation.pages.test_label_uploads import said_of, send, to
 
     content = "".join(row_csv(judgment_rows(study)))
     Study.objects.all().delete()

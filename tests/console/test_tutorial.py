@@ -23,14 +23,14 @@ PLACEHOLDER = r"%\([\w.]+\)[ds]|%s"
 
 
 @pytest.fixture(scope="module")
-def page_texts() -> list[str]:
+def page_texts():
     """Every text of the pages as a pattern, with a wildcard where something is filled in."""
     messages = collected_messages()
     ids = [entry.id if isinstance(entry.id, tuple) else (entry.id,) for entry in messages]
     return [_pattern(text) for group in ids for text in group if text]
 
 
-def _pattern(text: str) -> str:
+def _pattern(text):
     parts = re.split(PLACEHOLDER, text)
     return r"[\w.,]+".join(re.escape(part.replace("%%", "%")) for part in parts)
 
@@ -47,25 +47,17 @@ def test_each_step_has_its_picture_and_each_picture_its_step():
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
-def test_a_picture_was_taken_by_the_text_as_it_stands(step):
+def test_a_step_names_controls_of_the_pages_and_has_the_picture_of_its_text(step, page_texts):
     """Where this fails, `make tutorial` does what the text says now, and takes the pictures."""
     [name] = step.pictures
     assert json.loads(MANIFEST.read_text())[name] == {
         "step": step.digest,
         "picture": picture_digest(name),
     }
-
-
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
-def test_what_stands_in_bold_is_worked_by_an_instruction(step):
     worked = [name for one in step.instructions for name in one.words]
     assert [name for name in names_in_bold(step) if name not in worked] == []
     assert [one.verb for one in step.instructions].count("picture") == 1
-
-
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
-def test_controls_are_named_as_on_the_pages(step, page_texts):
-    """Names that the reader, the registry of metrics or the report's files gave are not texts."""
+    # Names that the reader, the registry of metrics or the report's files gave are not texts.
     own = {one.words[0] for each in STEPS for one in each.instructions if one.verb == "write"}
     known = own | REPORT_FILES.keys() | {metric.name for metric in available()}
     unknown = [
@@ -76,7 +68,7 @@ def test_controls_are_named_as_on_the_pages(step, page_texts):
     assert unknown == []
 
 
-def _is_named(name: str, pattern: str) -> bool:
+def _is_named(name, pattern):
     if name.endswith("…") and re.match(re.escape(re.escape(name[:-1])), pattern):
         return True
     return re.fullmatch(pattern, name) is not None
@@ -90,7 +82,4 @@ def test_nothing_reads_like_an_instruction_that_is_not_done():
             text = re.sub(pattern, "", text)
         left = re.findall(r"(?:^|[.;:] )((?:Press|Write|Tick|Open|Log in|Download)\b[^.]*)", text)
         assert left == [], step.title
-
-
-def test_the_readme_leads_to_the_tutorial():
     assert "docs/tutorial.md" in (PAGE.parents[1] / "README.md").read_text()

@@ -13,9 +13,8 @@ from django.core.management import call_command
 from config.samples import TEST_FUNDS_USD, prepare_samples
 from hits.connections import enrol_requester
 from hits.loop import Marketplace
-from tests.browsers import PATIENCE_MS, opened_page, sign_in
+from tests.browsers import PATIENCE_MS, opened_page, rate_all, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.hands import rate_all
 from tests.console.work import work_off, work_until_visible
 from tests.tutorial import FOLDER, PAGE, do, steps, write_manifest
 
@@ -37,8 +36,8 @@ class Reader:
     def __init__(self, open_page, site_url, password=PASSWORD):
         self.open_page, self.site_url, self.password = open_page, site_url, password
         self.first = self.page = open_page()
-        self.files: dict[str, bytes] = {}
-        self.downloads: dict[str, bytes] = {}
+        self.files = {}
+        self.downloads = {}
 
     def press(self, name):
         """A control of that name; one that ends in … begins so. The site's workers never rest."""
@@ -134,7 +133,6 @@ def _controls(root, pattern):
 
 @pytest.fixture
 def reader(chromium, live_server, settings):
-    """A fresh site with its samples, as `make run` leaves it."""
     settings.SITE_URL = live_server.url
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_TEST_FUNDS = True

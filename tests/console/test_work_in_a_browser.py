@@ -8,10 +8,10 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from annotation.imports import import_study
-from annotation.models import Item, Judgment, Study, Submission
+from annotation.models import Judgment, Submission
 from annotation.protocols.records import (
     Practice,
     PracticeCandidate,
@@ -26,7 +26,6 @@ from config.samples import FOLDER
 from hits.collect import collect_batch
 from hits.connections import enrol_requester, enrol_worker
 from hits.endpoints import connect
-from hits.models import Batch
 from hits.plans import draft_batch, plan_batch
 from hits.publications import publish_batch
 from marketplace import clock
@@ -58,7 +57,7 @@ def open_site(chromium, live_server):
     enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
     opened = []
 
-    def open_(**options) -> Page:
+    def open_(**options):
         manager = opened_page(chromium, **{"base_url": live_server.url, "viewport": WIDE} | options)
         page = manager.__enter__()
         opened.append(manager)
@@ -70,7 +69,7 @@ def open_site(chromium, live_server):
         manager.__exit__(None, None, None)
 
 
-def publish(study: Study, client) -> Batch:
+def publish(study, client):
     draft = draft_batch(
         study=study,
         title=study.title,
@@ -84,26 +83,26 @@ def publish(study: Study, client) -> Batch:
 
 
 @pytest.fixture
-def rating(client) -> Item:
+def rating(client):
     item = rating_item()
     publish(item.study, client)
     return item
 
 
 @pytest.fixture
-def alternatives(client) -> Item:
+def alternatives(client):
     item = alternatives_item()
     publish(item.study, client)
     return item
 
 
-def task_of(page: Page):
+def task_of(page):
     task = page.frame_locator("iframe#task")
     expect(task.locator("#progress")).not_to_be_empty()
     return task
 
 
-def accept(page: Page):
+def accept(page):
     page.goto("/worker/")
     page.locator("th a").first.click()
     page.locator("form.accept button").first.click()
@@ -111,12 +110,12 @@ def accept(page: Page):
     return task_of(page)
 
 
-def answer(task, *positions: int, key: str = "End") -> None:
+def answer(task, *positions, key="End"):
     for position in positions:
         task.get_by_role("slider").nth(position).press(key)
 
 
-def work_text(page: Page, key: str) -> re.Pattern[str]:
+def work_text(page, key):
     """A text of the page around the task, from its template; what is filled in may be anything."""
     script = (
         "key => document.querySelector('#work-texts').content.querySelector(`#${key}`).innerHTML"
@@ -125,20 +124,19 @@ def work_text(page: Page, key: str) -> re.Pattern[str]:
     return re.compile(".+".join(map(re.escape, parts)))
 
 
-def expect_state(page: Page, key: str) -> None:
+def expect_state(page, key):
     expect(page.locator("#work-state")).to_contain_text(work_text(page, key))
 
 
-def rated(n: int) -> re.Pattern[str]:
+def rated(n):
     return re.compile(rf"^{n}\D+8\D*$")
 
 
-def expect_rated(task, n: int) -> None:
+def expect_rated(task, n):
     expect(task.locator("#progress")).to_have_text(rated(n))
 
 
-def saved_progress(page: Page, n: int) -> None:
-    """Wait until the server has so many ratings."""
+def saved_progress(page, n):
     for _ in range(200):
         draft = AssignmentDraft.objects.first()
         if draft is not None and rated(n).match(draft.progress):
@@ -151,11 +149,11 @@ def submit_button(task):
     return task.locator("#send button")
 
 
-def submit(task) -> None:
+def submit(task):
     submit_button(task).click()
 
 
-def expect_received(page: Page) -> None:
+def expect_received(page):
     receipt = page.locator("#receipt")
     number = Assignment.objects.get(status="Submitted").receipt
     expect(receipt).to_contain_text(str(number))
@@ -163,7 +161,7 @@ def expect_received(page: Page) -> None:
     expect(receipt).to_have_attribute("role", "status")
 
 
-def judgments() -> list[float]:
+def judgments():
     text = re.search("<FreeText>(.*?)</FreeText>", Assignment.objects.get().answer, re.DOTALL)[1]
     return [row["value"] for row in json.loads(text.replace("&quot;", '"'))["judgments"]]
 
@@ -436,7 +434,7 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
 # Room
 
 
-def scrolls(page: Page) -> tuple[bool, bool]:
+def scrolls(page):
     script = "document.documentElement.scrollHeight > innerHeight + 1"
     return page.evaluate(script), page.frames[1].evaluate(script)
 
@@ -503,9 +501,7 @@ def test_enlarging_shows_the_pair_larger_than_the_cards(open_site, alternatives,
 # Pictures
 
 
-def test_a_picture_that_does_not_load_holds_the_answer_back(
-    open_site, client, settings, live_server
-):
+def test_a_missing_picture_holds_the_answer_back(open_site, client, settings, live_server):
     settings.SITE_URL = live_server.url
     item = alternatives_item(products=3)
     # Too large to travel inside the page, so that they are addresses.
@@ -587,8 +583,7 @@ POLITE = ProtocolQuestion("polite", "yes_no", "Is it polite?")
 
 
 @pytest.fixture
-def practised(client) -> Batch:
-    """A study whose two pages of practice have one response each, which is polite."""
+def practised(client):
     study = rating_item().study
     items = tuple(
         PracticeItem(candidates=(PracticeCandidate(text=text, scores={"polite": 1}),))
@@ -601,7 +596,7 @@ def practised(client) -> Batch:
     return publish(study, client)
 
 
-def press(page: Page, button: Locator) -> None:
+def press(page, button):
     """By touch on a phone, else by the keyboard."""
     if page.viewport_size["width"] < 1000:
         button.tap()
@@ -610,7 +605,7 @@ def press(page: Page, button: Locator) -> None:
         button.press("Enter")
 
 
-def practise(page: Page, choice: str):
+def practise(page, choice):
     press(page, page.locator("form.accept button").first)
     page.wait_for_url("**/worker/assignments/**")
     task = task_of(page)
@@ -625,13 +620,13 @@ def practise(page: Page, choice: str):
     return task
 
 
-def task_text(task, key: str) -> str:
+def task_text(task, key):
     """A text of the task's page, which it keeps in a template."""
     script = "(node, key) => node.content.querySelector(`#${key}`).textContent"
     return task.locator("#texts").evaluate(script, key)
 
 
-def show_unmet(page: Page) -> Locator:
+def show_unmet(page):
     page.locator("td details summary").first.click()
     return page.locator("td details").first
 

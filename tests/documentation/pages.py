@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,11 +21,11 @@ BEGINS = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(python (?:manage\.py|-m) .+|make
 IN_A_CONTAINER = re.compile(r"^(docker compose .* exec (?:--no-TTY )?\w+ )(python manage\.py .*)$")
 
 
-def all_pages() -> list[Path]:
+def all_pages():
     return [*(ROOT / name for name in IN_ROOT), *sorted(DOCS.glob("**/*.md"))]
 
 
-def walked_pages() -> list[Path]:
+def walked_pages():
     found = (path for pattern in WALKED for path in sorted(DOCS.glob(pattern)))
     return [path for path in found if path.name not in ("index.md", *NEEDS_DATA)]
 
@@ -42,15 +39,15 @@ class Printed:
     text: str
 
     @property
-    def words(self) -> list[str]:
+    def words(self):
         """As a shell splits it, without what is said after it."""
         return shlex.split(self.text, comments=True)
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page.relative_to(ROOT)}:{self.line}: {self.text}"
 
 
-def commands(page: Path) -> Iterator[Printed]:
+def commands(page):
     text = page.read_text("utf-8")
     for number, line in _lines(text):
         stripped = line.strip()
@@ -63,7 +60,7 @@ def commands(page: Path) -> Iterator[Printed]:
         yield Printed(page, number, " ".join(match[1].split()))
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _lines(text):
     """Lines of code with their numbers; what goes on after a backslash is one."""
     fenced = {
         text.count("\n", 0, match.start(3)) + 1 + offset: line
@@ -76,7 +73,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     yield from sorted((indented | fenced).items())
 
 
-def _joined(text: str) -> Iterator[tuple[int, str]]:
+def _joined(text):
     """Lines from 0; the first of several that a backslash joins stands for all of them."""
     number = 0
     for line in CONTINUED.sub("\0", text).split("\n"):
@@ -93,10 +90,10 @@ class Block:
     """Where in the page that stands."""
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page):
     """The page's blocks of commands, in order; a `text` block after one is what it prints."""
     text = page.read_text("utf-8")
-    found: list[Block] = []
+    found = []
     end = -1
     for match in FENCED.finditer(text):
         if match[2] == "sh":

@@ -6,8 +6,6 @@
 In one process, with a database of its own: starting Django for each command would take minutes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -17,11 +15,10 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 
-from tests.documentation.pages import ROOT, Block, blocks, walked_pages
+from tests.documentation.pages import ROOT, blocks, walked_pages
 
 LEFT_OUT = "…"
 PASSWORD = "a-long-and-winding-password"
@@ -29,7 +26,7 @@ PASSWORD = "a-long-and-winding-password"
 READ = ("samples", "docs", "metrics")
 
 
-def prepare(folder: Path) -> Path:
+def prepare(folder):
     database = folder / "template.sqlite3"
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -54,7 +51,7 @@ def prepare(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def site(template: Path, folder: Path) -> Iterator[None]:
+def site(template, folder):
     from django.conf import settings
     from django.db import connection, connections
 
@@ -77,7 +74,7 @@ def site(template: Path, folder: Path) -> Iterator[None]:
     connection.close()
 
 
-def run_page(page: Path, template: Path, *, write: bool = False) -> list[str]:
+def run_page(page, template, *, write=False):
     """What is wrong with the page: commands that fail, or print something else."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
@@ -92,7 +89,7 @@ def run_page(page: Path, template: Path, *, write: bool = False) -> list[str]:
             os.chdir(before)
 
 
-def _run_blocks(page: Path, *, write: bool) -> list[str]:
+def _run_blocks(page, *, write):
     problems, outputs = [], []
     for block in blocks(page):
         output = ""
@@ -110,7 +107,7 @@ def _run_blocks(page: Path, *, write: bool) -> list[str]:
     return problems
 
 
-def run(command: str) -> tuple[str, str]:
+def run(command):
     """What a command prints, and why it failed; empty where it did not."""
     from config.commandline import main as run_command
 
@@ -126,7 +123,7 @@ def run(command: str) -> tuple[str, str]:
     return stream.getvalue(), f"exit code {code}" if code else ""
 
 
-def _is_in(block: Block, output: str) -> bool:
+def _is_in(block, output):
     """Whether the lines that the page shows come in the output, in that order; … is any others, and
     within a line whatever goes by chance."""
     printed = iter(line.rstrip() for line in output.splitlines())
@@ -139,7 +136,7 @@ def _is_in(block: Block, output: str) -> bool:
     return all(any(pattern.fullmatch(line) for line in printed) for pattern in patterns)
 
 
-def _write(page: Path, outputs: list[tuple[Block, str]]) -> None:
+def _write(page, outputs):
     """Put what was printed where the page has a block for it; a page's own cuts are kept."""
     text = page.read_text("utf-8")
     for block, output in reversed(outputs):
@@ -150,14 +147,14 @@ def _write(page: Path, outputs: list[tuple[Block, str]]) -> None:
     page.write_text(text, "utf-8")
 
 
-def main(words: list[str]) -> int:
+def main(words):
     write = "--write" in words
     named = [Path(word).resolve() for word in words if word != "--write"]
     with tempfile.TemporaryDirectory() as name:
         begun = monotonic()
         template = prepare(Path(name))
         sys.stderr.write(f"prepared: {monotonic() - begun:.1f} s\n")
-        found: dict[str, list[str]] = {}
+        found = {}
         for page in named or walked_pages():
             begun = monotonic()
             found[str(page.relative_to(ROOT))] = run_page(page, template, write=write)

@@ -4,12 +4,8 @@ Those of tutorials, how-tos, the README and the tutorial in a browser are run (t
 tests/console/test_readme.py, test_tutorial_in_a_browser.py); others by a test of their own.
 """
 
-from __future__ import annotations
-
-import argparse
 import re
 import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,17 +26,17 @@ RUN_ELSEWHERE = ("README.md", "tutorial.md")
 NOT_RUN = {"clear_workers", "password_link"}
 
 
-def is_concrete(words: list[str]) -> bool:
+def is_concrete(words):
     return not any(PLACEHOLDER.match(word) for word in words)
 
 
 @cache
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name):
     app = get_commands()[name]
     return load_command_class(app, name).create_parser("manage.py", name)
 
 
-def fault(command: Printed) -> str | None:
+def fault(command):
     """Why a command cannot be what the page says; None where it can."""
     words = command.words
     if words[0] == "make":
@@ -56,12 +52,12 @@ def fault(command: Printed) -> str | None:
     return _parse_fault(name, words[3:]) if is_concrete(words[3:]) and len(words) > 3 else None
 
 
-def _make_fault(target: str) -> str | None:
+def _make_fault(target):
     makefile = (ROOT / "Makefile").read_text("utf-8")
     return None if re.search(rf"(?m)^{target}:", makefile) else f"there is no make {target}"
 
 
-def _module_fault(module: str, text: str) -> str | None:
+def _module_fault(module, text):
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return f"there is no module {module}"
@@ -74,14 +70,14 @@ def _module_fault(module: str, text: str) -> str | None:
     return f"{module} has no {', '.join(unknown)}" if unknown else None
 
 
-def _declares(source: str, option: str) -> bool:
+def _declares(source, option):
     name = option.removeprefix("--").replace("-", "_")
     return f'"{option}"' in source or re.search(rf'\b{name}(": |=)\(', source) is not None
 
 
-def _parse_fault(name: str, words: list[str]) -> str | None:
+def _parse_fault(name, words):
     parser = parser_of(name)
-    parser.called_from_command_line = False  # type: ignore[attr-defined]
+    parser.called_from_command_line = False
     try:
         parser.parse_args(words)
     except CommandError as error:
@@ -90,35 +86,35 @@ def _parse_fault(name: str, words: list[str]) -> str | None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_is_there_with_its_options(page: Path) -> None:
+def test_every_command_is_there_with_its_options(page):
     faults = [f"{each}\n  {why}" for each in commands(page) if (why := fault(each))]
     assert not faults, "\n".join(faults)
 
 
-def management_commands(page: Path) -> Iterator[str]:
+def management_commands(page):
     for command in commands(page):
         if command.words[1] == "manage.py":
             yield command.words[2]
 
 
-def run_pages() -> list[Path]:
+def run_pages():
     elsewhere = [page for page in all_pages() if page.name in RUN_ELSEWHERE]
     return [*elsewhere, *walked_pages()]
 
 
-def names_in_tests() -> set[str]:
+def names_in_tests():
     files = (path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     return {name for path in files for name in QUOTED.findall(path.read_text("utf-8"))}
 
 
-def test_every_command_is_run_by_a_test_or_said_not_to_be() -> None:
+def test_every_command_is_run_by_a_test_or_said_not_to_be():
     run = {name for page in run_pages() for name in management_commands(page)}
     named = {name for page in PAGES for name in management_commands(page)}
     assert named - run - names_in_tests() == NOT_RUN
 
 
-def test_a_wrong_command_is_a_fault() -> None:
-    def why(text: str) -> str | None:
+def test_a_wrong_command_is_a_fault():
+    def why(text):
         return fault(Printed(ROOT / "README.md", 1, text))
 
     assert why("python manage.py agreemnt FILE")
@@ -150,7 +146,7 @@ for module in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_every_benchmark_starts() -> None:
+def test_every_benchmark_starts():
     sources = {path: path.read_text("utf-8") for path in (ROOT / "benchmarks").rglob("*.py")}
     programs = [path for path, source in sources.items() if PROGRAM.search(source)]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in programs]

@@ -1,34 +1,26 @@
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from config.documentation import reference
 from config.documentation.api_pages import api_pages
 from config.documentation.markdown import as_rendered, repository_files
 from config.documentation.prepared import ROWS, SUBJECTS, sentence, with_coverage
-from config.documentation.reference import (
-    ABOUT,
-    command_pages,
-    command_parsers,
-    metrics_page,
-    protocol_page,
-)
 from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 
 
-def test_every_command_of_the_product_has_a_section_with_all_its_options() -> None:
-    pages = "".join(command_pages(ROOT).values())
-    parsers = command_parsers(ROOT)
+def test_every_command_of_the_product_has_a_section_with_all_its_options():
+    pages = "".join(reference.command_pages(ROOT).values())
+    parsers = reference.command_parsers(ROOT)
     assert len(parsers) > 100
     apps = {app for app, _parser in parsers.values()}
-    assert apps - ABOUT.keys() <= {"benchmarks.faults"}
+    assert apps - reference.ABOUT.keys() <= {"benchmarks.faults"}
     for name, (app, parser) in parsers.items():
-        if app in ABOUT:
+        if app in reference.ABOUT:
             assert f"## {name} {{ #{name} }}" in pages
             own = [action for action in parser._actions if action.option_strings[:1] == ["--json"]]
             assert len(own) <= 1
@@ -38,25 +30,19 @@ def test_every_command_of_the_product_has_a_section_with_all_its_options() -> No
     assert "python manage.py agreement FILE --level nominal" in agreement
 
 
-def test_every_address_and_record_of_the_api_has_a_section() -> None:
+def test_every_part_of_the_api_the_protocol_and_the_metrics_has_a_section():
     pages = api_pages(ROOT)
     records = pages["reference/api/records.md"]
     text = "".join(pages.values())
     for link in set(re.findall(r"\(records\.md#([\w-]+)\)", text)):
         assert f"{{ #{link} }}" in records
     assert text.count("    GET /api/v1/") > 50
-
-
-def test_the_protocol_has_every_part_and_template() -> None:
-    page = protocol_page(ROOT)
+    page = reference.protocol_page(ROOT)
     schema = json.loads((DOCS / "protocol.schema.json").read_text())
     for name in schema["$defs"]:
         assert f"## {name.replace('_', ' ').capitalize()}\n" in page
     assert page.count('??? example "') >= 9
-
-
-def test_every_metric_says_its_licence() -> None:
-    page = metrics_page()
+    page = reference.metrics_page()
     for metric in available():
         assert metric.licence
         assert f"\n## {metric.name}\n" in page
@@ -64,7 +50,7 @@ def test_every_metric_says_its_licence() -> None:
     assert {metric.name for metric in models} == {"bertscore", "embedding", "use", "style", "nll"}
 
 
-def test_what_is_said_of_coverage_is_what_was_measured() -> None:
+def test_what_is_said_of_coverage_is_what_was_measured():
     rows = [json.loads(line) for line in ROWS.read_text().splitlines()]
     held = [
         row["first"]
@@ -77,22 +63,16 @@ def test_what_is_said_of_coverage_is_what_was_measured() -> None:
     assert f"{len(held)} settings hold the truth {min(held):.3f} to {max(held):.3f}" in text
     with pytest.raises(ValueError, match="must be of the coverage benchmark"):
         sentence(["nothing"], "coverage.md")
-
-
-def test_the_statistics_page_has_its_numbers() -> None:
     page = with_coverage((DOCS / "statistics.md").read_text())
     assert "<!-- measured" not in page
     assert page.count("**Measured**") >= 7
 
 
-def test_formulas_become_mathml_and_prices_stay() -> None:
+def test_formulas_become_mathml_and_a_column_without_a_name_heads_its_rows():
     html = with_mathml('<span class="arithmatex">\\(a &lt; b\\)</span> for $0.25')
     assert "<math" in html
     assert "<mo>&#x0003C;</mo>" in html
     assert html.endswith(" for $0.25")
-
-
-def test_a_column_without_a_name_heads_its_rows() -> None:
     rows = "<tbody><tr>\n<td><strong>a</strong></td>\n<td>1</td></tr></tbody></table>"
     unnamed = f"<table><thead><tr>\n<th></th>\n<th>x</th></tr></thead>{rows}"
     assert with_row_heads(unnamed).count('<th scope="row">') == 1
@@ -110,11 +90,11 @@ def test_a_column_without_a_name_heads_its_rows() -> None:
         ('<link rel="canonical" href="https://docs.example.org/">', 0),
     ],
 )
-def test_what_a_page_fetches_from_elsewhere_is_noticed(html: str, found: int) -> None:
+def test_what_a_page_fetches_from_elsewhere_is_noticed(html, found):
     assert len(external_assets(html)) == found
 
 
-def test_links_of_the_repositorys_pages_lead_into_the_site() -> None:
+def test_links_of_the_repositorys_pages_lead_into_the_site():
     files = repository_files(ROOT)
     assert "](work.md)" in files["architecture.md"]
     assert "docs/" not in re.findall(r"\]\(([^)]+)\)", files["architecture.md"])
@@ -123,9 +103,6 @@ def test_links_of_the_repositorys_pages_lead_into_the_site() -> None:
     )
     assert as_rendered("[a](../../SECURITY.md)", "how-to/x.md") == "[a](../security.md)"
     assert as_rendered("| `a\\|b` |\n", "x.md") == "| `a|b` |\n"
-
-
-def test_generated_pages_are_not_files_as_well() -> None:
-    """Else one would hide the other."""
+    # A page that is generated and a file as well would be hidden.
     made = {*repository_files(ROOT), "adr/index.md", "reference/metrics.md", "demo/report.html"}
     assert [path for path in made if Path(DOCS / path).exists()] == []

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -15,7 +13,7 @@ PAGES = [str(page.relative_to(ROOT)) for page in walked_pages()]
 
 
 @pytest.fixture(scope="module")
-def problems() -> dict[str, list[str]]:
+def problems():
     names = ("PATH", "HOME", "CI", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LANG")
     environment = {name: os.environ[name] for name in names if name in os.environ}
     process = subprocess.run(
@@ -27,18 +25,14 @@ def problems() -> dict[str, list[str]]:
         check=False,
     )
     assert process.returncode == 0, process.stderr
-    found: dict[str, list[str]] = json.loads(process.stdout)
+    found = json.loads(process.stdout)
     return found
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_says(page: str, problems: dict[str, list[str]]) -> None:
+def test_a_page_does_what_it_says_and_says_what_is_printed(page, problems):
     """`python -m tests.documentation.run_pages --write PAGE` puts in what is printed now."""
     assert not problems[page], "\n".join(problems[page])
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_says_what_is_printed(page: str) -> None:
     shown = [block for block in blocks(Path(ROOT / page)) if block.commands]
     assert shown
     assert any(block.printed and block.printed.strip() for block in shown)

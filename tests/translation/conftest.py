@@ -2,15 +2,13 @@
 
 import pytest
 
-from accounts.models import User
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study
 from annotation.study_facts import AGREEMENT, SCORE, compute
 from metrics.models import ScoringRequest
-from tests.console.conftest import _immediate_tasks, researcher
+from tests.console.conftest import _immediate_tasks, researcher  # noqa: F401
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
-from tests.marketplace.conftest import (
+from tests.marketplace.conftest import (  # noqa: F401
     keys,
     make_keys,
     make_worker,
@@ -19,25 +17,11 @@ from tests.marketplace.conftest import (
     requester,
     worker,
 )
-from tests.marketplace.test_pages_in_a_browser import busy_worker
-
-__all__ = [
-    "_immediate_tasks",
-    "busy_worker",
-    "keys",
-    "make_keys",
-    "make_worker",
-    "marketplace_clock",
-    "mturk",
-    "requester",
-    "researcher",
-    "worker",
-]
+from tests.marketplace.test_pages_in_a_browser import busy_worker  # noqa: F401
 
 
 @pytest.fixture
-def study(researcher: User) -> Study:
-    """One that is at every stage, with a job that waits."""
+def study(researcher):  # noqa: F811
     row = scored_study("mine", owner=researcher)
     compute(row, AGREEMENT)
     store_validation(row)

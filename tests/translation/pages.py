@@ -4,7 +4,6 @@ Such words were not marked for translation.
 """
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 
@@ -24,15 +23,14 @@ FORBIDDEN = re.compile(rf"(?!\b(?:{NAMES})\b)\b[^\W\d_][\w'’-]+")
 ADDRESS_OR_SIGNATURE = re.compile(r"https?://\S+|\S+\|\S+|\w+\.(?:csv|jsonl?|parquet|txt|zip)\b")
 
 
-def unmarked_words(page: str, data: list[str]) -> list[str]:
-    """What people see or hear of a page that is in no brackets and is no data."""
+def unmarked_words(page, data):
     reader = _Reader()
     reader.feed(page)
     reader.close()
     return [text for text in reader.outside() if _has_words(text, data)]
 
 
-def unmarked_in_text(text: str, data: list[str]) -> bool:
+def unmarked_in_text(text, data):
     """Whether a text that stands alone has words outside the brackets that are no data."""
     # A message may hold others, so that the innermost brackets go first.
     while (outside := re.sub("⟦[^⟦⟧]*⟧", " ", text)) != text:
@@ -40,8 +38,7 @@ def unmarked_in_text(text: str, data: list[str]) -> bool:
     return _has_words(text, data)
 
 
-def chart_titles(specification: object) -> list[str]:
-    """The titles of a Vega-Lite chart's axes, legends and tooltips."""
+def chart_titles(specification):
     if isinstance(specification, list):
         return [title for part in specification for title in chart_titles(part)]
     if not isinstance(specification, dict):
@@ -55,7 +52,7 @@ def chart_titles(specification: object) -> list[str]:
     return [title for title in titles if title]
 
 
-def _has_words(text: str, data: list[str]) -> bool:
+def _has_words(text, data):
     text = ADDRESS_OR_SIGNATURE.sub(" ", text)
     if not FORBIDDEN.search(text):
         return False
@@ -68,7 +65,7 @@ def _has_words(text: str, data: list[str]) -> bool:
     return bool(FORBIDDEN.search(text))
 
 
-def stored_texts() -> list[str]:
+def stored_texts():
     """Every text in the database that is no choice of the code's, the longest first."""
     filled, texts = filled_tables(), set[str]()
     for model in apps.get_models():
@@ -86,13 +83,13 @@ def stored_texts() -> list[str]:
     return sorted((text for text in lines if text), key=len, reverse=True)
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text):
     """A text as pages show it: whole, by lines, a name in words, what stands between tags."""
     between = re.split(r"<!\[CDATA\[|\]\]>|<[^>]*>", unescape(text)) if "<" in text else []
     return [text, *text.splitlines(), text.replace("_", " "), *between]
 
 
-def _strings(value: object) -> Iterator[str]:
+def _strings(value):
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -107,29 +104,29 @@ def _strings(value: object) -> Iterator[str]:
 class _Reader(HTMLParser):
     """Collects texts and what is read aloud; silent are scripts, code and `translate="no"`."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.texts: list[str] = []
-        self.attributes: list[str] = []
-        self.silent: list[str] = []
+        self.texts = []
+        self.attributes = []
+        self.silent = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         is_silent = tag in SILENT or ("translate", "no") in attrs
         if (self.silent or is_silent) and tag not in VOID:
             self.silent.append(tag)
         self.attributes += [value or "" for name, value in attrs if name in READ_ALOUD]
         self.texts.append("\n")
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         if self.silent and tag not in VOID:
             self.silent.pop()
         self.texts.append("\n")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if not self.silent:
             self.texts.append(" ".join(data.split()) + " ")
 
-    def outside(self) -> Iterator[str]:
+    def outside(self):
         """What is in no brackets; a message may hold tags, and so go on after one."""
         for whole in ["".join(self.texts), *self.attributes]:
             depth, text = 0, ""

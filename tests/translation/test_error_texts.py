@@ -1,7 +1,6 @@
 """What goes wrong with HITs is read on pages and in messages of jobs: its texts are translated."""
 
 import ast
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,14 +21,14 @@ OF_COMMANDS = ("migrations", "management", "crowd")
 ERRORS = {name for name in vars(exceptions) if name[0].isupper()} | {"JobPostponed"}
 
 
-def words_of(text: ast.expr) -> str:
+def words_of(text):
     """The words of a string that stands unmarked where an error is raised."""
     parts = text.values if isinstance(text, ast.JoinedStr) else [text]
     literal = (part.value for part in parts if isinstance(part, ast.Constant))
     return "".join(one for one in literal if isinstance(one, str) and any(map(str.isalpha, one)))
 
 
-def unmarked_errors(source: str) -> Iterator[tuple[int, str]]:
+def unmarked_errors(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             words = words_of(node.args[0])

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from html import unescape
 from itertools import product
@@ -19,22 +18,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.study_facts import SCORE
 from console.glossary import COEFFICIENTS
-from marketplace.models import (
-    AccessKey,
-    Assignment,
-    Deposit,
-    Hit,
-    HitType,
-    Invitation,
-    PayoutBatch,
-    QualificationRequest,
-    QualificationType,
-    RecruitedStudy,
-    RecruiterConnection,
-    Requester,
-    Session,
-    Transport,
-)
+from marketplace import models
 from marketplace.money.transfers import deposit, make_batch
 from marketplace.recruiting.studies import PRESETS, PROLIFIC, StudyValues, invite, open_study
 from marketplace.urls import urlpatterns as marketplace_patterns
@@ -66,7 +50,7 @@ pytestmark = [
 ]
 
 
-def known_texts() -> list[str]:
+def known_texts():
     """What a page may show as it is: texts of the database, names of countries, panels, queues
     and transports, references."""
     countries = [getattr(each, "common_name", each.name) for each in pycountry.countries]
@@ -74,12 +58,12 @@ def known_texts() -> list[str]:
     users = get_user_model().objects.values_list("username", flat=True)
     payouts = [": ".join(method) for method in settings.MARKETPLACE_PAYOUT_METHODS.items()]
     panels = [preset.panel for preset in PRESETS.values()]
-    names = [*QUEUES, *Transport.values, *panels]
+    names = [*QUEUES, *models.Transport.values, *panels]
     texts = {*names, *references, *countries, *stored_texts(), *users, *payouts}
     return sorted(texts, key=len, reverse=True)
 
 
-def check(answer, where) -> None:
+def check(answer, where):
     """Nothing but data stands outside the brackets of an HTML page or of a chart."""
     if answer.get("Content-Type", "").startswith("application/json"):
         titles = chart_titles(json.loads(answer.content)) if answer.content else []
@@ -105,15 +89,13 @@ NOT_MARKED = {"protocol-preview", "try-item", "trial-page"}
 
 @pytest.fixture
 def worked_study(study):
-    """One with a batch, an answer that cannot be read, and a flag."""
     batch = add_batch(study, round=2)
     add_assignment(batch.hits.first(), problem="The answer is no XML.")
     doubt(study.items.first().submissions.first())
     return study
 
 
-@pytest.mark.slow
-def test_the_consoles_pages(client, researcher, worked_study):
+def test_the_consoles_pages_and_what_forms_refuse_and_confirm(client, researcher, worked_study):
     client.force_login(researcher)
     # A report is a file, written beforehand in the site's own language. Recruited batches have
     # pages of their own.
@@ -123,9 +105,16 @@ def test_the_consoles_pages(client, researcher, worked_study):
     check(Client().get(reverse("console:login")), "login")
     check(Client().post(reverse("console:login"), {"username": "rosa", "password": "no"}), "login")
     check(client.get("/nowhere/"), "404")
+    form = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
+    for sent in ({}, form | {"reason": "too fast"}):
+        for name in ACTIONS_OF_A_STUDY:
+            # Their pages are tried below; those of recruitment need a batch of their own.
+            if name.startswith(("protocol-", "study-member", "study-invit", "give", "recruit-")):
+                continue
+            where = address(name)
+            check(client.post(where, sent, follow=True), (name, sent))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [rating_study, ticked_study])
 def test_the_consoles_pages_of_a_study_at_its_beginning(client, researcher, make):
     client.force_login(researcher)
@@ -136,7 +125,6 @@ def test_the_consoles_pages_of_a_study_at_its_beginning(client, researcher, make
             check(client.get(address(name, slug)), (name, slug))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["agreement", "validation"])
 def test_the_charts_of_the_console(client, researcher, worked_study, page):
     """Their texts come as JSON, and so pass by whoever reads the pages alone."""
@@ -148,19 +136,6 @@ def test_the_charts_of_the_console(client, researcher, worked_study, page):
         answer = client.get(where)
         assert chart_titles(answer.json()), where
         check(answer, where)
-
-
-@pytest.mark.slow
-def test_what_the_consoles_forms_refuse_and_confirm(client, researcher, worked_study):
-    client.force_login(researcher)
-    form = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
-    for sent in ({}, form | {"reason": "too fast"}):
-        for name in ACTIONS_OF_A_STUDY:
-            # Their pages are tried below; those of recruitment need a batch of their own.
-            if name.startswith(("protocol-", "study-member", "study-invit", "give", "recruit-")):
-                continue
-            where = address(name)
-            check(client.post(where, sent, follow=True), (name, sent))
 
 
 @pytest.mark.parametrize("state", [*Job.State.values, "retrying"])
@@ -178,14 +153,6 @@ def test_a_job_in_each_state(client, researcher, state):
     check(client.get(reverse("console:work", args=[study.slug, job.pk])), state)
 
 
-def test_changing_ones_password(client, researcher):
-    client.force_login(researcher)
-    where = reverse("account_change_password")
-    check(client.get(where), where)
-    form = {"oldpassword": "no", "password1": "short", "password2": "other"}
-    check(client.post(where, form), where)
-
-
 @pytest.fixture
 def marketplace(mturk, requester, worker, busy_worker):
     """Work in every state, channels of both kinds, money in and out."""
@@ -193,7 +160,7 @@ def marketplace(mturk, requester, worker, busy_worker):
     requester.users.add(get_user_model().objects.create_user("rita", password=PASSWORD))
     deposit(requester=requester, amount_usd=Decimal(10), reference="Invoice 7")
     recruited = mturk.create_hit(**HIT | {"Title": "For participants"})["HIT"]["HITTypeId"]
-    hit_type = HitType.objects.get(public_id=recruited)
+    hit_type = models.HitType.objects.get(public_id=recruited)
     values = StudyValues(name="Lab", kind="invite", completion_code="LAB-7")
     invite(study=open_study(requester=requester, hit_type=hit_type, values=values), labels=["P"])
     values = StudyValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC)
@@ -203,29 +170,29 @@ def marketplace(mturk, requester, worker, busy_worker):
 
 
 OBJECTS = {
-    "requester_id": (Requester, "public_id"),
-    "access_key_id": (AccessKey, "access_key_id"),
-    "deposit_id": (Deposit, "public_id"),
-    "batch_id": (PayoutBatch, "pk"),
-    "hit_type_id": (HitType, "public_id"),
-    "hit_id": (Hit, "public_id"),
-    "assignment_id": (Assignment, "public_id"),
-    "type_id": (QualificationType, "public_id"),
-    "session_id": (Session, "public_id"),
-    "request_id": (QualificationRequest, "public_id"),
-    "connection_id": (RecruiterConnection, "public_id"),
+    "requester_id": (models.Requester, "public_id"),
+    "access_key_id": (models.AccessKey, "access_key_id"),
+    "deposit_id": (models.Deposit, "public_id"),
+    "batch_id": (models.PayoutBatch, "pk"),
+    "hit_type_id": (models.HitType, "public_id"),
+    "hit_id": (models.Hit, "public_id"),
+    "assignment_id": (models.Assignment, "public_id"),
+    "type_id": (models.QualificationType, "public_id"),
+    "session_id": (models.Session, "public_id"),
+    "request_id": (models.QualificationRequest, "public_id"),
+    "connection_id": (models.RecruiterConnection, "public_id"),
 }
 
 
-def places() -> Iterator[tuple[str, str]]:
+def places():
     """Every address of the marketplace, with each object that it may name."""
     values = {
         name: list(model.objects.values_list(field, flat=True))
         for name, (model, field) in OBJECTS.items()
     }
     values["token"] = [
-        *RecruitedStudy.objects.values_list("token", flat=True),
-        *Invitation.objects.values_list("token", flat=True),
+        *models.RecruitedStudy.objects.values_list("token", flat=True),
+        *models.Invitation.objects.values_list("token", flat=True),
     ]
     values["name"] = ["participants"]
     for name, parts in names(marketplace_patterns):
@@ -240,21 +207,14 @@ def places() -> Iterator[tuple[str, str]]:
             yield name, where
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
-def test_the_marketplaces_pages(marketplace, settings, who):
+def test_the_marketplaces_pages_and_what_their_forms_refuse_and_confirm(marketplace, settings, who):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     client = Client()
     if who != "nobody":
         client.force_login(get_user_model().objects.get(username=who))
     for name, where in places():
         check(client.get(where), (name, who))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
-def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, who):
-    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     for name, where in places():
         if name in ("requester_api", "external_submit"):
             continue
@@ -265,7 +225,6 @@ def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, w
             check(client.post(where, form, follow=True), (name, who, form))
 
 
-@pytest.mark.slow
 def test_the_pages_of_collections(client, researcher):
     client.force_login(researcher)
     team = create_team(name="Lab", owner=researcher)
@@ -282,7 +241,6 @@ def test_the_pages_of_collections(client, researcher):
     check(client.get(reverse("console:collections")), "collections")
 
 
-@pytest.mark.slow
 def test_the_pages_of_accounts_and_teams(client, researcher):
     researcher.set_password(PASSWORD)
     researcher.save()
@@ -311,3 +269,7 @@ def test_the_pages_of_accounts_and_teams(client, researcher):
         check(browser.get(path, follow=True), "invitation")
         check(browser.post("/invitation/join/new/", {"username": "rosa"}), "new account")
     check(client.get("/invited/no-such/", follow=True), "void")
+    where = reverse("account_change_password")
+    check(client.get(where), where)
+    form = {"oldpassword": "no", "password1": "short", "password2": "other"}
+    check(client.post(where, form), where)

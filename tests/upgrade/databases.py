@@ -1,7 +1,6 @@
 import gzip
 import secrets
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,18 +14,18 @@ DUMPS = Path(__file__).parent / "dumps"
 
 
 @contextmanager
-def restored(dump: Path, folder: Path) -> Iterator[str]:
+def restored(dump, folder):
     if connection.vendor == "sqlite":
         yield sqlite_database(dump, folder)
     else:
         script = gzip.decompress(dump.read_bytes()).decode()
         with postgres_database() as url:
             with psycopg.connect(url, autocommit=True) as database:
-                database.execute(script)  # type: ignore[arg-type]
+                database.execute(script)
             yield url
 
 
-def sqlite_database(dump: Path, folder: Path) -> str:
+def sqlite_database(dump, folder):
     file = folder / "restored.sqlite3"
     with closing(sqlite3.connect(file)) as database, database:
         database.executescript(gzip.decompress(dump.read_bytes()).decode())
@@ -34,7 +33,7 @@ def sqlite_database(dump: Path, folder: Path) -> str:
 
 
 @contextmanager
-def empty_database(folder: Path) -> Iterator[str]:
+def empty_database(folder):
     """A database without tables, of the kind that the tests run on, as DATABASE_URL names it."""
     if connection.vendor == "sqlite":
         yield f"sqlite:///{folder / 'empty.sqlite3'}"
@@ -44,7 +43,7 @@ def empty_database(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def postgres_database() -> Iterator[str]:
+def postgres_database():
     server = settings.DATABASES["default"]
     name = f"upgrade_{secrets.token_hex(4)}"
     host = f"{server['HOST'] or '127.0.0.1'}:{server['PORT'] or 5432}"
@@ -58,7 +57,7 @@ def postgres_database() -> Iterator[str]:
             maintenance.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def manage(database_url: str, *arguments: str) -> str:
+def manage(database_url, *arguments):
     finished = run_python("manage.py", *arguments, DATABASE_URL=database_url, DEBUG="true")
     assert finished.returncode == 0, finished.stderr
     return finished.stdout

@@ -17,12 +17,32 @@ from pathlib import Path
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parents[2]
-DUMPS = Path(__file__).parent / "dumps"
-COMMAND = "from tests.upgrade.summary import print_summary; print_summary()"
+from tests.upgrade.databases import DUMPS, manage
+
+COMMAND = "from tests.upgrade.dump import print_summary; print_summary()"
 
 
-def main(version: str) -> None:
+def print_summary():
+    """In a process of the site, which imports this module by COMMAND."""
+    from annotation.frames import judgment_frame
+    from annotation.models import Study, Submission
+    from marketplace.models import LedgerEntry
+    from metrics.models import Score
+
+    studies = {}
+    for study in Study.objects.order_by("slug"):
+        values = judgment_frame(study)["value"]
+        studies[study.slug] = {
+            "items": study.items.count(),
+            "submissions": Submission.objects.of(study).count(),
+            "judgments": len(values),
+            "sum": round(float(values.sum()), 6),
+            "scores": Score.objects.filter(run__study=study).count(),
+        }
+    print(json.dumps({"studies": studies, "ledger_entries": LedgerEntry.objects.count()}))  # noqa: T201
+
+
+def main(version):
     server = os.environ.get("POSTGRES_URL", "postgres://postgres@127.0.0.1:5432").rstrip("/")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "demo.sqlite3"
@@ -40,31 +60,20 @@ def main(version: str) -> None:
     (DUMPS / f"{version}.json").write_text(json.dumps(summary, indent=1) + "\n")
 
 
-def _populate(database_url: str, folder: str) -> dict[str, object]:
-    _manage(database_url, "migrate", "--verbosity", "0")
-    _manage(database_url, "demo", "--output", f"{folder}/output")
-    summary: dict[str, object] = json.loads(
-        _manage(database_url, "shell", "--no-imports", "-c", COMMAND)
-    )
-    return summary
+def _populate(database_url, folder):
+    manage(database_url, "migrate", "--verbosity", "0")
+    manage(database_url, "demo", "--output", f"{folder}/output")
+    return json.loads(manage(database_url, "shell", "--no-imports", "-c", COMMAND))
 
 
-def _manage(database_url: str, *arguments: str) -> str:
-    command = [sys.executable, "manage.py", *arguments]
-    environment = os.environ | {"DATABASE_URL": database_url, "DEBUG": "true"}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-
-
-def _pg_dump(url: str) -> str:
+def _pg_dump(url):
     command = ["pg_dump", "--inserts", "--no-owner", "--no-privileges", url]
     script = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     # Lines that begin with a backslash are psql's own.
     return "\n".join(line for line in script.splitlines() if not line.startswith("\\"))
 
 
-def _write(name: str, script: str) -> None:
+def _write(name, script):
     (DUMPS / name).write_bytes(gzip.compress(script.encode(), mtime=0))
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from accounts.models import Membership
 from accounts.teams import create_team
 from tests.accessibility import accessibility_problems
-from tests.accounts.second_factors import code_of
+from tests.accounts.conftest import code_of
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD

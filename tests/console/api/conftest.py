@@ -1,30 +1,21 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.test import Client
 
-from accounts.models import Team, User
 from accounts.roles import Role, Scope
 from accounts.tokens import create_personal_token, create_team_token
 from annotation.access import invite
 from annotation.disputes import add_comment
-from annotation.models import Candidate, Study
+from annotation.models import Candidate
 from annotation.protocols.versions import current_document, save_draft
 
 
 @pytest.fixture
-def users(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def team(users: dict[str, User]) -> Team:
+def team(users):
     return users["owner"].memberships.get().team
 
 
 @pytest.fixture
-def study(team_study: Study, users: dict[str, User]) -> Study:
+def study(team_study, users):
     assert team_study.team
     save_draft(study=team_study, document=current_document(team_study))
     for to in (team_study.team, team_study):
@@ -45,15 +36,15 @@ def study(team_study: Study, users: dict[str, User]) -> Study:
 
 
 @pytest.fixture(autouse=True)
-def _jobs_wait(settings: Any) -> None:
+def _jobs_wait(settings):
     settings.API_READS_PER_MINUTE = settings.API_WRITES_PER_MINUTE = 0
 
 
 class Program(Client):
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__(headers={"host": "localhost", "authorization": f"Bearer {text}"})
 
-    def send(self, method: str, where: str, data: Any = None, **headers: str) -> Any:
+    def send(self, method, where, data=None, **headers):
         content = "" if data is None else data
         call = getattr(self, method)
         if method == "get":
@@ -61,24 +52,24 @@ class Program(Client):
         return call(where, content, content_type="application/json", headers=headers)
 
 
-def program_of(user: User, *scopes: str, **more: Any) -> Program:
+def program_of(user, *scopes, **more):
     new = create_personal_token(user=user, name="test", scopes=scopes, days=7, **more)
     return Program(new.text)
 
 
 @pytest.fixture
-def program(researcher: User) -> Program:
+def program(researcher):
     return program_of(researcher, *Scope)
 
 
 @pytest.fixture
-def reader(users: dict[str, User]) -> Program:
+def reader(users):
     return program_of(users["owner"], *Scope)
 
 
 @pytest.fixture
-def team_program(study: Study, researcher: User) -> Callable[..., Program]:
-    def make(role: Role, *scopes: str) -> Program:
+def team_program(study, researcher):
+    def make(role, *scopes):
         assert study.team
         new = create_team_token(
             team=study.team, name="cron", role=role, scopes=scopes, days=7, created_by=researcher

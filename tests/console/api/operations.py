@@ -1,6 +1,3 @@
-from collections.abc import Iterator
-from typing import Any
-
 from django.db.models import Max
 from django.urls import URLPattern, URLResolver, reverse
 
@@ -16,12 +13,12 @@ P = Permission
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def operations_in(text: str) -> list[tuple[str, str]]:
+def operations_in(text):
     lines = [word.split(":") for word in text.split()]
     return [(name, method) for name, *methods in lines for method in methods]
 
 
-def table(*rows: tuple[Any, str]) -> dict[tuple[str, str], Any]:
+def table(*rows):
     return {operation: needed for needed, text in rows for operation in operations_in(text)}
 
 
@@ -108,7 +105,7 @@ OF_AN_EXPERIMENT = table(
     (P.EXPORT, "run-turns:get run-targets:get run-choices:get"),
 )
 # What an address names beside the study or the team: a value, or a model whose last row it is.
-PARTS: dict[str, Any] = {
+PARTS = {
     "job_id": Job,
     "batch_id": Batch,
     "assignment_id": Assignment,
@@ -129,8 +126,8 @@ PARTS: dict[str, Any] = {
 MEMBERS = {"team": Membership, "study": StudyMembership}
 
 
-def operations() -> Iterator[tuple[str, str, list[str]]]:
-    def walk(patterns: Any, parts: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+def operations():
+    def walk(patterns, parts):
         for pattern in patterns:
             inner = parts + list(pattern.pattern.converters)
             if isinstance(pattern, URLResolver):
@@ -145,13 +142,13 @@ def operations() -> Iterator[tuple[str, str, list[str]]]:
     return walk(api, [])
 
 
-def address(name: str, slug: str = "") -> str:
+def address(name, slug=""):
     parts = next(found for found_name, _, found in operations() if found_name == name)
     values = {part: value_of(name, part, slug) for part in parts}
     return reverse(f"console:api:{name}", kwargs=values)
 
 
-def value_of(name: str, part: str, slug: str) -> Any:
+def value_of(name, part, slug):
     if part == "slug":
         return slug
     if name == "collection-job":

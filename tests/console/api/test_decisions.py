@@ -63,17 +63,12 @@ def test_the_list_names_workers_and_prices_to_who_may_know_them(program, reviewe
     assert row["annotator"]
 
 
-def test_what_waits_is_listed_with_its_flags_and_the_audit_log_says_once_who_saw_it(
-    program, waiting
-):
+def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
     for _ in range(2):
         answer = program.send("get", address("assignments")).json()
         assert (answer["count"], answer["results"][0]["id"]) == (1, waiting.pk)
         assert answer["results"][0]["flags"][0]["short"] == "not read"
     assert AuditEntry.objects.filter(action="workers.view").count() == 1
-
-
-def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
     summary = decide(program, waiting, action="approve").json()
     assert (summary["numbers"], summary["total_usd"]) == ({"approve": 1}, "0.10")
     assert summary == program.send("get", address("drafts")).json()
@@ -82,53 +77,18 @@ def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
     assert program.send("post", address("drafts-undo"), {}).status_code == 409
 
 
-def test_a_rejection_without_a_reason_is_refused_and_so_are_all_beside_it(program, waiting):
+def test_what_cannot_be_decided_is_refused_with_all_beside_it(program, waiting):
     answer = decide(program, waiting, action="reject")
     assert (answer.status_code, answer.json()["code"]) == (400, "feedback_unfit")
     assert not DraftDecision.objects.exists()
-
-
-def test_a_refusal_names_the_assignment_only_to_who_may_see_workers(program, reviewer, approved):
-    texts = [decide(each, approved, action="approve").json() for each in (program, reviewer)]
-    assert [text["code"] for text in texts] == ["decision_refused"] * 2
-    assert texts[0]["detail"].startswith(f"{ASSIGNMENT_ID}: ")
-    assert texts[1]["detail"].startswith(f"{approved.pk}: ")
-
-
-def test_what_came_too_late_is_named_only_to_who_may_see_workers(program, reviewer, waiting):
-    for each, named in ((program, waiting.assignment_id), (reviewer, str(waiting.pk))):
-        Assignment.objects.filter(pk=waiting.pk).update(status="Submitted")
-        digest = decide(each, waiting, action="approve").json()["digest"]
-        Assignment.objects.filter(pk=waiting.pk).update(status="Approved")
-        [problem] = send(each, digest, key=named).json()["problems"]
-        assert problem.startswith(f"{named}: ")
-
-
-def test_what_a_marketplace_said_is_for_who_may_see_workers(program, reviewer, waiting):
-    said = f"Assignment {ASSIGNMENT_ID} is not in a state to be approved."
-    Assignment.objects.filter(pk=waiting.pk).update(decision_problem=said)
-    for each, is_shown in ((program, True), (reviewer, False)):
-        [row] = each.send("get", address("assignments")).json()["results"]
-        assert row["decision_problem"]
-        assert (row["decision_problem"] == said) == is_shown
-        assert (ASSIGNMENT_ID in row["decision_problem"]) == is_shown
-
-
-def test_a_failed_jobs_words_are_for_who_may_see_workers_and_costs(program, reviewer, study):
-    said = f"The marketplace refused (RequestError): {ASSIGNMENT_ID} does not exist."
-    job = request_for_later(study=study, kind=REVIEW)
-    Job.objects.filter(pk=job.pk).update(state=Job.State.FAILED, message=said)
-    assert program.send("get", address("job", job.pk)).json()["message"] == said
-    for where in (address("job", job.pk), address("jobs")):
-        assert ASSIGNMENT_ID not in reviewer.send("get", where).content.decode()
-
-
-def test_an_assignment_of_another_study_is_refused_by_name(program, waiting):
     content = {"assignments": [waiting.pk, 10**9], "action": "approve"}
     answer = program.send("post", address("drafts"), content)
     assert answer.json()["errors"].keys() == {"assignments"}
     assert "1000000000" in answer.json()["errors"]["assignments"][0]
     assert not DraftDecision.objects.exists()
+    for rule, field in (("approve-unflagged", "hours"), ("reject-fast", "divisor")):
+        answer = program.send("post", address("rule-preview"), {"rule": rule})
+        assert field in answer.json()["errors"]
 
 
 def test_a_program_that_may_not_spend_pays_no_bonus(program, reviewer, approved):
@@ -158,13 +118,7 @@ def test_a_rule_lists_first_what_it_takes(program, approved):
     assert program.send("post", address("rule-drafts"), content).json()["numbers"] == {"bonus": 1}
 
 
-def test_a_rule_without_its_number_is_refused_at_its_field(program):
-    for rule, field in (("approve-unflagged", "hours"), ("reject-fast", "divisor")):
-        answer = program.send("post", address("rule-preview"), {"rule": rule})
-        assert field in answer.json()["errors"]
-
-
-def test_a_batch_has_amounts_for_who_may_see_money(program, reviewer, study):
+def test_workers_and_amounts_are_for_who_may_see_them(program, reviewer, study, approved, waiting):
     batch = study.batches.get(is_recruited=False)
     with_money, without = (
         each.send("get", address("batch", batch.pk)).json() for each in (program, reviewer)
@@ -172,3 +126,26 @@ def test_a_batch_has_amounts_for_who_may_see_money(program, reviewer, study):
     assert with_money["batch"]["reward_usd"] == "0.10"
     assert with_money["spend"]["rewards_usd"] == "0.10"
     assert (without["batch"]["reward_usd"], without["spend"]) == (None, None)
+    texts = [decide(each, approved, action="approve").json() for each in (program, reviewer)]
+    assert [text["code"] for text in texts] == ["decision_refused"] * 2
+    assert texts[0]["detail"].startswith(f"{ASSIGNMENT_ID}: ")
+    assert texts[1]["detail"].startswith(f"{approved.pk}: ")
+    said = f"Assignment {ASSIGNMENT_ID} is not in a state to be approved."
+    Assignment.objects.filter(pk=waiting.pk).update(decision_problem=said)
+    for each, is_shown in ((program, True), (reviewer, False)):
+        [row] = each.send("get", address("assignments")).json()["results"]
+        assert row["decision_problem"]
+        assert (row["decision_problem"] == said) == is_shown
+        assert (ASSIGNMENT_ID in row["decision_problem"]) == is_shown
+    for each, named in ((program, waiting.assignment_id), (reviewer, str(waiting.pk))):
+        Assignment.objects.filter(pk=waiting.pk).update(status="Submitted")
+        digest = decide(each, waiting, action="approve").json()["digest"]
+        Assignment.objects.filter(pk=waiting.pk).update(status="Approved")
+        [problem] = send(each, digest, key=named).json()["problems"]
+        assert problem.startswith(f"{named}: ")
+    said = f"The marketplace refused (RequestError): {ASSIGNMENT_ID} does not exist."
+    job = request_for_later(study=study, kind=REVIEW)
+    Job.objects.filter(pk=job.pk).update(state=Job.State.FAILED, message=said)
+    assert program.send("get", address("job", job.pk)).json()["message"] == said
+    for where in (address("job", job.pk), address("jobs")):
+        assert ASSIGNMENT_ID not in reviewer.send("get", where).content.decode()

@@ -17,7 +17,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 WHERE = "/api/v1/studies/mine/"
 
 
-def test_an_error_is_json(study, program):
+def test_an_error_is_json_also_of_a_body_that_cannot_be_read(study, program, monkeypatch):
+    for body in ("", "{", "[]", "3", '{"title": {}}', '{"title": "a", "b": 1}'):
+        answer = program.patch(WHERE, body, content_type="application/json")
+        assert answer.status_code == 400
+        assert answer.json()["code"] in ("invalid", "parse_error"), body
+    answer = program.send("patch", WHERE, {"title": "x" * 129, "colour": "red"})
+    assert answer.json()["errors"].keys() == {"colour"}
+    answer = program.patch(WHERE, "title=x", content_type="application/x-www-form-urlencoded")
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
     for method, where, status, code in (
         ("get", "/api/v1/nothing/", 404, "not_found"),
         ("get", "/api/nothing/", 404, "not_found"),
@@ -35,30 +43,9 @@ def test_an_error_is_json(study, program):
         assert answer.json()["detail"]
     # Nothing of an answer is stored on the way.
     assert program.get(WHERE)["Cache-Control"] == "private, no-store"
+    answer = Client(headers={"host": "elsewhere.example"}).get("/api/v1/")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/json")
 
-
-def test_a_body_that_cannot_be_read_is_a_400(study, program):
-    for body in ("", "{", "[]", "3", '{"title": {}}', '{"title": "a", "b": 1}'):
-        answer = program.patch(WHERE, body, content_type="application/json")
-        assert answer.status_code == 400
-        assert answer.json()["code"] in ("invalid", "parse_error"), body
-    answer = program.send("patch", WHERE, {"title": "x" * 129, "colour": "red"})
-    assert answer.json()["errors"].keys() == {"colour"}
-    answer = program.patch(WHERE, "title=x", content_type="application/x-www-form-urlencoded")
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
-
-
-@pytest.mark.parametrize("depth", [102, 100_000])
-@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "deep"}])
-def test_a_body_that_is_nested_too_deep_is_a_400(study, program, depth, headers):
-    for opening, closing in (("[", "]"), ('{"title":', "}")):
-        body = opening * depth + "1" + closing * depth
-        answer = program.patch(WHERE, body, content_type="application/json", headers=headers)
-        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
-        assert " 100 " in answer.json()["detail"]
-
-
-def test_what_nobody_expected_is_json_too(study, program, monkeypatch):
     def fail(*args, **kwargs):
         raise RuntimeError
 
@@ -68,9 +55,14 @@ def test_what_nobody_expected_is_json_too(study, program, monkeypatch):
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_server_error")
 
 
-def test_an_unknown_host_hears_json(settings):
-    answer = Client(headers={"host": "elsewhere.example"}).get("/api/v1/")
-    assert (answer.status_code, answer["Content-Type"]) == (400, "application/json")
+@pytest.mark.parametrize("depth", [102, 100_000])
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "deep"}])
+def test_a_body_that_is_nested_too_deep_is_a_400(study, program, depth, headers):
+    for opening, ending in (("[", "]"), ('{"title":', "}")):
+        body = opening * depth + "1" + ending * depth
+        answer = program.patch(WHERE, body, content_type="application/json", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
+        assert " 100 " in answer.json()["detail"]
 
 
 def test_too_many_requests_wait(study, program, settings):
@@ -106,7 +98,7 @@ def test_the_first_answer_is_kept_and_given_again(study, program):
     assert Study.objects.get().title == "Changed meanwhile"
 
 
-def test_other_parameters_under_the_same_key_are_refused(study, program):
+def test_a_key_is_of_one_request_one_holder_and_one_address(study, program, researcher):
     program.send("patch", WHERE, {"title": "One"}, **KEY)
     answer = program.send("patch", WHERE, {"title": "Two"}, **KEY)
     assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
@@ -114,26 +106,23 @@ def test_other_parameters_under_the_same_key_are_refused(study, program):
     for title in ("Two", "Three"):
         program.send("patch", WHERE, {"title": title})
     assert renames() == 3
-
-
-def test_a_key_is_of_one_holder_and_one_address(study, program, researcher):
-    program.send("patch", WHERE, {"title": "One"}, **KEY)
     assert program.send("put", f"{WHERE}archive/", **KEY).status_code != 422
     answer = program_of(researcher, "write").send("patch", WHERE, {"title": "Two"}, **KEY)
     assert answer.json()["title"] == "Two"
 
 
-def test_a_refused_write_changes_nothing_and_leaves_its_key_free(study, program):
+def test_a_key_is_a_short_word_forgotten_after_a_day_or_a_refused_write(study, program):
+    for key in ("", "x" * 256, "ключ"):
+        answer = program.send("patch", WHERE, {"title": "One"}, **{"Idempotency-Key": key})
+        assert (answer.status_code, list(answer.json()["errors"])) == (400, ["Idempotency-Key"])
     answer = program.send("patch", WHERE, {"title": ""}, **KEY)
     assert (answer.status_code, list(answer.json()["errors"])) == (400, ["title"])
     assert not StoredAnswer.objects.exists()
     assert program.send("patch", WHERE, {"title": "One"}, **KEY).status_code == 200
-
-
-def test_a_key_is_a_short_word(study, program):
-    for key in ("", "x" * 256, "ключ"):
-        answer = program.send("patch", WHERE, {"title": "One"}, **{"Idempotency-Key": key})
-        assert (answer.status_code, list(answer.json()["errors"])) == (400, ["Idempotency-Key"])
+    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert program.send("patch", WHERE, {"title": "Two"}, **KEY).json()["title"] == "Two"
+    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert (delete_old_answers(), StoredAnswer.objects.count()) == (1, 0)
 
 
 def invite_once(sender):
@@ -155,9 +144,6 @@ def test_an_answer_is_not_given_again_to_who_lost_the_role_or_the_scope(study, u
     assert "link" not in answer.json()
     Membership.objects.filter(user=users["manager"]).delete()
     assert invite_once(manager).status_code == 404
-
-
-def test_amounts_are_not_given_again_to_who_may_not_see_money_any_more(study, users):
     waiting = Assignment.objects.get(status="Submitted")
     body = {"assignments": [waiting.pk], "action": "approve"}
     owner = program_of(users["owner"], "review", "money")
@@ -166,19 +152,8 @@ def test_amounts_are_not_given_again_to_who_may_not_see_money_any_more(study, us
     answers.append(owner.send("post", f"{WHERE}drafts/", body, **KEY))
     assert [answer.status_code for answer in answers] == [201, 403]
     assert "total_usd" not in answers[1].json()
-
-
-def test_what_has_nothing_to_show_is_answered_again_when_it_is_gone(study, users):
     owner = program_of(users["owner"], "write", "manage")
     body = {"title": "Gone", "template": "preference", "team": "lab"}
     owner.send("post", "/api/v1/studies/", body)
     for _ in range(2):
         assert owner.send("delete", "/api/v1/studies/gone/", **KEY).status_code == 204
-
-
-def test_answers_are_forgotten_after_a_day(study, program):
-    program.send("patch", WHERE, {"title": "One"}, **KEY)
-    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
-    assert program.send("patch", WHERE, {"title": "Two"}, **KEY).json()["title"] == "Two"
-    StoredAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
-    assert (delete_old_answers(), StoredAnswer.objects.count()) == (1, 0)

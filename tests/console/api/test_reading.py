@@ -12,10 +12,7 @@ from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address
 from tests.console.filled import add_scores
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
-from tests.hits.pages.test_costs import (
-    MOST_REPEATS,
-    MOST_STATEMENTS,
-)
+from tests.hits.pages.test_costs import MOST_REPEATS, MOST_STATEMENTS
 from validation.analysis.records import CorrelationRecord
 from validation.pages.human_results import view_questions
 from validation.study_results import list_human_results
@@ -43,15 +40,12 @@ def test_long_tables_are_read_stretch_by_stretch(study, program):
     assert {"round", "item", "system", "annotator", "value"} <= rows[0].keys()
 
 
-def test_items_come_with_their_candidates(study, program):
+def test_items_submissions_scores_and_labels_are_read(study, program, users):
     rows = everything(program, f"{MINE}items/?limit=2")
     assert [row["key"] for row in rows] == [item.key for item in study.items.order_by("pk")]
     assert {each["system"] for each in rows[0]["candidates"]} == {"alpha", "beta"}
     [found] = everything(program, f"{MINE}items/?key={rows[1]['key']}")
     assert found == rows[1] == program.get(f"{MINE}items/{found['id']}/").json()
-
-
-def test_submissions_are_filtered(study, program):
     Submission.objects.of(study).order_by("pk").filter(pk__gt=2).update(flag_reason="fast")
     all_rows = everything(program, f"{MINE}submissions/")
     flagged = everything(program, f"{MINE}submissions/?flagged=true")
@@ -59,24 +53,18 @@ def test_submissions_are_filtered(study, program):
     name = all_rows[0]["annotator"]
     of_one = everything(program, f"{MINE}submissions/?annotator={name}")
     assert of_one == [row for row in all_rows if row["annotator"] == name]
-
-
-def test_who_may_view_workers_reads_their_ids(study, users, program):
-    row = next(row for row in everything(program, f"{MINE}submissions/") if row["worker_id"])
-    assert (row["worker_id"], row["assignment_id"]) == (WORKER_ID, ASSIGNMENT_ID)
-    for other in (program_of(users["owner"]), program_of(users["analyst"], "identities")):
-        rows = everything(other, f"{MINE}submissions/")
-        for name in ("worker_id", "assignment_id", "hit_id", "comment"):
-            assert {row[name] for row in rows} == {None}
-
-
-def test_scores_and_labels_are_read(study, program):
     [run, *_] = program.get(f"{MINE}scores/").json()["results"]
     rows = everything(program, f"{MINE}scores/{run['id']}/?limit=2")
     assert len(rows) == Score.objects.filter(run=run["id"]).count() == run["n_scores"]
     [labels] = program.get(f"{MINE}label-sets/").json()["results"]
     rows = everything(program, f"{MINE}label-sets/{labels['version']}/labels/?limit=4")
     assert len(rows) == labels["n_labels"]
+    row = next(row for row in everything(program, f"{MINE}submissions/") if row["worker_id"])
+    assert (row["worker_id"], row["assignment_id"]) == (WORKER_ID, ASSIGNMENT_ID)
+    for other in (program_of(users["owner"]), program_of(users["analyst"], "identities")):
+        rows = everything(other, f"{MINE}submissions/")
+        for name in ("worker_id", "assignment_id", "hit_id", "comment"):
+            assert {row[name] for row in rows} == {None}
 
 
 @pytest.mark.slow
@@ -94,19 +82,12 @@ def test_files_are_listed_with_links_that_a_token_opens(study, program, users):
     assert program_of(users["analyst"]).get(f"{MINE}files/submissions.csv").status_code == 404
 
 
-def test_a_dataset_under_an_unknown_license_is_refused_in_json(study, program):
-    answer = program.get(f"{MINE}files/dataset.zip?license=no such license")
-    assert (answer.status_code, answer.json()["code"]) == (400, "license_unknown")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(name for name, method in OF_A_STUDY if method == "get"))
 def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
     where = address(name, "mine")
     program.get(where)
-    with CaptureQueriesContext(
-        connection,
-    ) as captured:
+    with CaptureQueriesContext(connection) as captured:
         answer = program.get(where)
         if answer.streaming:
             b"".join(answer.streaming_content)
@@ -155,28 +136,6 @@ def test_results_are_those_of_the_page(study, program, rosa):
     assert set(view.verdict.sentences) <= set(question["advice"])
 
 
-def test_results_of_one_question_are_asked_for_by_name(study, program):
-    name = study.questions.get().name
-    content = program.get(f"{MINE}results/?question={name}").json()
-    assert {row["question"] for row in content["systems"]} == {name}
-    assert content["systems"] == program.get(f"{MINE}results/").json()["systems"]
-    answer = program.get(f"{MINE}results/?question=none")
-    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-
-
-def test_while_results_are_computed_they_are_asked_for_again(study, program, settings):
-    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
-    answer = program.get(f"{MINE}results/")
-    assert (answer.status_code, answer["Retry-After"]) == (202, "2")
-
-
-def test_a_study_without_judgments_has_no_results(study, program):
-    body = {"title": "Empty", "template": "preference"}
-    program.send("post", "/api/v1/studies/", body)
-    answer = program.get("/api/v1/studies/empty/results/")
-    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-
-
 @pytest.mark.slow
 def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
     add_scores(study, "other")
@@ -193,7 +152,7 @@ def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-def test_records_of_the_validation_are_read_by_kind(study, program):
+def test_results_are_of_one_question_and_of_studies_with_judgments(study, program):
     content = program.get(f"{MINE}validation/correlations/").json()
     version = list_validations(study).first()
     stored = StoredResults(version, with_variants=True).rows(CorrelationRecord)
@@ -203,3 +162,21 @@ def test_records_of_the_validation_are_read_by_kind(study, program):
         assert program.get(f"{MINE}validation/{kind}/").json()["kind"] == kind
     answer = program.get(f"{MINE}validation/other/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    name = study.questions.get().name
+    content = program.get(f"{MINE}results/?question={name}").json()
+    assert {row["question"] for row in content["systems"]} == {name}
+    assert content["systems"] == program.get(f"{MINE}results/").json()["systems"]
+    answer = program.get(f"{MINE}results/?question=none")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    body = {"title": "Empty", "template": "preference"}
+    program.send("post", "/api/v1/studies/", body)
+    answer = program.get("/api/v1/studies/empty/results/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    answer = program.get(f"{MINE}files/dataset.zip?license=no such license")
+    assert (answer.status_code, answer.json()["code"]) == (400, "license_unknown")
+
+
+def test_while_results_are_computed_they_are_asked_for_again(study, program, settings):
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
+    answer = program.get(f"{MINE}results/")
+    assert (answer.status_code, answer["Retry-After"]) == (202, "2")

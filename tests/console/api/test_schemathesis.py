@@ -1,15 +1,13 @@
 """Requests that are made up from the committed schema: whatever comes, no answer is an error of the
 server's, or other than the schema says. `make long` tries more of them (API_EXAMPLES)."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import schemathesis
 import yaml
+from django.conf import settings as site
+from django.core.management import call_command
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
@@ -24,15 +22,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from accounts.models import User
 from accounts.roles import Scope
 from accounts.tokens import create_personal_token
-from annotation.models import Study
 from tests.console.api.operations import value_of
 from tests.console.api.test_writing import send_file
-from tests.console.test_openapi import KEPT
 
 pytestmark = pytest.mark.django_db
+KEPT = site.BASE_DIR / "docs" / "openapi.yaml"
 SEED = 20261123
 EXAMPLES = int(os.environ.get("API_EXAMPLES", "5"))
 CHECKS = [
@@ -51,9 +47,7 @@ KNOWN = {
 
 
 @pytest.fixture
-def headers(
-    study: Study, researcher: User, program: Any, settings: Any
-) -> Iterator[dict[str, str]]:
+def headers(study, researcher, program, settings):
     """Of the owner's program, which may all; jobs wait, and the test's own connection, with what
     it stored, answers all requests."""
     settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
@@ -66,9 +60,9 @@ def headers(
         signal.connect(close_old_connections)
 
 
-def schema_with_what_is_there() -> dict[str, Any]:
+def schema_with_what_is_there():
     """The committed schema, whose addresses may also name real things, by number and name."""
-    raw: dict[str, Any] = yaml.safe_load(KEPT.read_text())
+    raw = yaml.safe_load(KEPT.read_text())
     for path, operations in raw["paths"].items():
         slug = "lab" if path.startswith("/api/v1/teams/") else "mine"
         for operation in operations.values():
@@ -81,7 +75,7 @@ def schema_with_what_is_there() -> dict[str, Any]:
     return raw
 
 
-def _name_what_is_there(path: str, parameter: dict[str, Any], slug: str) -> None:
+def _name_what_is_there(path, parameter, slug):
     name = parameter["name"]
     if parameter["in"] == "path":
         where = "team" if slug == "lab" else "study"
@@ -91,13 +85,13 @@ def _name_what_is_there(path: str, parameter: dict[str, Any], slug: str) -> None
         parameter["example"] = KNOWN[name]
 
 
-def operations() -> Iterator[Any]:
+def operations():
     schema = schemathesis.openapi.from_dict(schema_with_what_is_there())
     schema.app = get_wsgi_application()
     return (found.ok() for found in schema.get_all_operations())
 
 
-def first_fault(operation: Any, mode: GenerationMode, headers: dict[str, str]) -> str:
+def first_fault(operation, mode, headers):
     @seed(SEED)
     @settings(
         max_examples=EXAMPLES,
@@ -107,7 +101,7 @@ def first_fault(operation: Any, mode: GenerationMode, headers: dict[str, str]) -
         suppress_health_check=list(HealthCheck),
     )
     @given(case=operation.as_strategy(generation_mode=mode))
-    def try_one(case: Any) -> None:
+    def try_one(case):
         with transaction.atomic():
             response = case.call(headers=headers)
             transaction.set_rollback(True)
@@ -125,3 +119,13 @@ def first_fault(operation: Any, mode: GenerationMode, headers: dict[str, str]) -
 def test_every_answer_is_one_that_the_schema_has(headers, mode):
     faults = [first_fault(operation, mode, headers) for operation in operations()]
     assert "\n\n".join(filter(None, faults)) == ""
+
+
+@pytest.mark.slow
+def test_the_schema_that_is_kept_is_the_one_of_the_code(tmp_path):
+    file = tmp_path / "openapi.yaml"
+    call_command("spectacular", file=str(file), validate=True, fail_on_warn=True)
+    assert file.read_text() == KEPT.read_text(), (
+        "The API has changed. Look at the difference, then write it down with "
+        "`python manage.py spectacular --file docs/openapi.yaml`."
+    )

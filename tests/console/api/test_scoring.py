@@ -4,21 +4,16 @@ The judge is a real HTTP server of ours, over real sockets.
 """
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from accounts.roles import Scope
 from metrics.judge_connections import connect_judge
-from metrics.models import JudgeConnection, Score, ScoringRequest, ScoringRun
+from metrics.models import Score, ScoringRequest, ScoringRun
 from tests.console.api.conftest import program_of
 from tests.console.api.test_writing import done
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
-from tests.metrics.pages.test_scoring import (
-    KEY,
-    answers,
-)
-from tests.metrics.scorers.judges.foreign import Foreign
+from tests.metrics.pages.test_scoring import KEY, answers
 from work.execution import run_job
 from work.models import Job
 
@@ -28,21 +23,21 @@ PRICES = {"usd_per_million_input": "10", "usd_per_million_output": 20}
 
 
 @pytest.fixture(autouse=True)
-def _nothing_else_waits(study: Any) -> None:
+def _nothing_else_waits(study):
     """Done at once is whatever has its turn; the study's own job would have it first."""
     for job in list(Job.objects.queued().values_list("pk", flat=True)):
         run_job(job)
 
 
 @pytest.fixture
-def judge(foreign: Foreign, settings: Any, tmp_path: Any) -> Foreign:  # noqa: F811
+def judge(foreign, settings, tmp_path):  # noqa: F811
     settings.JUDGE, settings.JUDGE_PROBES = {}, tmp_path / "probes"
     foreign.answer = answers
     return foreign
 
 
 @pytest.fixture
-def connection(study: Any, users: Any, judge: Foreign) -> JudgeConnection:
+def connection(study, users, judge):
     return connect_judge(
         team=study.team,
         name="Ours",
@@ -53,16 +48,16 @@ def connection(study: Any, users: Any, judge: Foreign) -> JudgeConnection:
     )
 
 
-def ask(program: Any, metric: str, **settings: Any) -> Any:
+def ask(program, metric, **settings):
     return program.send("post", REQUESTS, {"metric": metric, "settings": settings})
 
 
-def ask_judge(program: Any, over: JudgeConnection, /, **settings: Any) -> Any:
+def ask_judge(program, over, /, **settings):
     known = {"connection": over.pk, "model": "tiny", "prompt": "default", "max_usd": "1.00"}
     return ask(program, "judge", **known | PRICES | settings)
 
 
-def confirm(program: Any, row: Any, key: str = "score") -> Any:
+def confirm(program, row, key="score"):
     where = f"{REQUESTS}{row['id']}/confirm/"
     return program.send("post", where, **{"Idempotency-Key": key})
 
@@ -78,7 +73,7 @@ def test_a_metric_is_scored_with_its_settings_once_confirmed(study, program):
     assert "n:3" in ScoringRun.objects.get(metric="distinct_n").signature
 
 
-def test_metrics_are_listed_with_their_settings(study, program, users):
+def test_metrics_are_listed_with_their_settings_and_confirmed_once_estimated(study, program, users):
     rows = {row["name"]: row for row in done(program.get("/api/v1/studies/mine/metrics/"))}
     [n] = [each for each in rows["distinct_n"]["settings"] if each["name"] == "n"]
     assert (n["kind"], n["is_required"]) == ("integer", False)
@@ -87,6 +82,8 @@ def test_metrics_are_listed_with_their_settings(study, program, users):
     names = {row["name"] for row in done(analyst.get("/api/v1/studies/mine/metrics/"))}
     assert "distinct_n" in names
     assert not names & {"judge", "geval"}
+    row = ScoringRequest.objects.create(study=study, metric="rouge1")
+    assert confirm(program, {"id": row.pk}).status_code == 409
 
 
 @pytest.mark.slow
@@ -156,14 +153,7 @@ def test_who_may_not_spend_neither_asks_sees_nor_resumes_a_judge(users, program,
         assert done(ask(small, "length"), 202)["spent_usd"] in (None, "0.000000")
 
 
-def test_what_is_not_estimated_is_not_confirmed(study, program):
-    row = ScoringRequest.objects.create(study=study, metric="rouge1")
-    assert confirm(program, {"id": row.pk}).status_code == 409
-
-
-def test_amounts_are_kept_from_a_token_that_may_spend_and_see_no_money(
-    users, program, judge, connection
-):
+def test_amounts_are_kept_from_who_may_spend_and_see_no_money(users, program, judge, connection):
     row = done(ask_judge(program, connection), 202)
     spender = program_of(users["owner"], Scope.READ, Scope.WRITE, Scope.SPEND)
     seen = done(spender.get(f"{REQUESTS}{row['id']}/"))

@@ -64,8 +64,8 @@ def test_what_no_database_keeps_is_replaced_where_a_file_is_displayed(study, pro
     assert "\x00" not in str(Upload.objects.get().sample)
 
 
-def test_what_is_said_of_labels_fits_the_file(study, program):
-    where = f"{UPLOADS}{send_labels(program)['token']}/label-settings/"
+def test_what_is_said_of_labels_fits_the_file_or_keeps_it_from_being_imported(study, program):
+    where = f"{UPLOADS}{send_labels(program)['token']}/"
     for said, field in (
         ({"uses": {"nothing": "item"}}, "uses"),
         ({"uses": {"doc": "other"}}, "uses.doc"),
@@ -74,12 +74,11 @@ def test_what_is_said_of_labels_fits_the_file(study, program):
         ({"tool": "none"}, "tool"),
         ({"other": 1}, "other"),
     ):
-        answer = program.send("put", where, said)
+        answer = program.send("put", f"{where}label-settings/", said)
         assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
-
-
-def test_what_keeps_labels_from_being_imported_is_said(study, program):
-    where = f"{UPLOADS}{send_labels(program)['token']}/"
+    for name, said in (("mapping", {"uses": {}}), ("score-settings", {})):
+        answer = program.send("put", f"{where}{name}/", said)
+        assert answer.status_code == 409
     changed = done(program.send("put", f"{where}label-settings/", {"uses": {"doc": "item"}}), 202)
     assert changed["problems"]
     answer = program.send("post", f"{where}import/", {})
@@ -104,7 +103,7 @@ def test_scores_are_sent_mapped_and_imported(study, users):
     assert Score.objects.filter(run=run).count() == n_candidates
 
 
-def test_scores_need_a_study_that_one_may_analyse(study, users):
+def test_who_may_import_scores_and_labels(study, users, team_program):
     for person, scopes, status in (
         ("adjudicator", ["write"], 403),
         ("analyst", [], 403),
@@ -114,6 +113,9 @@ def test_scores_need_a_study_that_one_may_analyse(study, users):
         sent = send(program, scores_of(study), "scores.csv", content="scores", study="mine")
         assert sent.status_code == status
     assert not Upload.objects.exists()
+    program = team_program(Role.RESEARCHER, Scope.WRITE)
+    upload = send_labels(program)
+    assert Upload.objects.get(token=upload["token"]).team == study.team
 
 
 @pytest.mark.parametrize(
@@ -128,16 +130,3 @@ def test_scores_need_a_study_that_one_may_analyse(study, users):
 def test_what_fits_no_file_is_refused(study, program, fields, field):
     answer = send(program, LABELS, "labels.csv", **fields)
     assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
-
-
-def test_each_kind_of_file_has_its_own_settings(study, program):
-    where = f"{UPLOADS}{send_labels(program)['token']}/"
-    for name, said in (("mapping", {"uses": {}}), ("score-settings", {})):
-        answer = program.send("put", f"{where}{name}/", said)
-        assert answer.status_code == 409
-
-
-def test_a_teams_token_imports_labels_for_its_team(study, team_program):
-    program = team_program(Role.RESEARCHER, Scope.WRITE)
-    upload = send_labels(program)
-    assert Upload.objects.get(token=upload["token"]).team == study.team

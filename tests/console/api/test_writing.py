@@ -6,16 +6,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import AuditEntry, Membership, Team
 from accounts.roles import Role, Scope
-from annotation.models import (
-    Adjudication,
-    Invitation,
-    LabelSet,
-    Protocol,
-    Study,
-    StudyMembership,
-    Submission,
-    Upload,
-)
+from annotation import models
 from tests.console.api.conftest import program_of
 from work.models import Job
 
@@ -40,13 +31,10 @@ def test_a_study_begins_with_a_template(study, program):
     assert done(program.get(answer["Location"]))["title"] == "New one"
 
 
-def test_a_study_is_copied_with_its_items_and_no_answers(study, program):
+def test_a_study_is_copied_or_made_by_a_teams_token(study, program, team_program):
     content = done(program.send("post", STUDIES, {"title": "Copy", "copy_of": "mine"}), 201)
     assert (content["n_items"], content["n_judgments"]) == (study.items.count(), 0)
     assert content["team"] is None
-
-
-def test_a_teams_token_makes_studies_of_its_team(study, team_program):
     program = team_program(Role.RESEARCHER, "write")
     content = done(
         program.send("post", STUDIES, {"title": "Nightly", "template": "preference"}), 201
@@ -57,7 +45,7 @@ def test_a_teams_token_makes_studies_of_its_team(study, team_program):
     assert refused.status_code == 403
 
 
-def test_what_makes_no_study_is_refused(study, program):
+def test_what_makes_no_study_is_refused(study, program, users):
     for body in (
         {"title": "x"},
         {"title": "x", "template": "preference", "copy_of": "mine"},
@@ -66,10 +54,7 @@ def test_what_makes_no_study_is_refused(study, program):
         {"title": "a\u202eb", "template": "preference"},
     ):
         assert program.send("post", STUDIES, body).status_code == 400, body
-    assert Study.objects.count() == 1
-
-
-def test_whose_studies_one_may_not_edit_one_adds_none_to(study, users):
+    assert models.Study.objects.count() == 1
     body = {"title": "x", "template": "preference", "team": "lab"}
     for person, status in (("analyst", 403), ("other_team", 404)):
         program = program_of(users[person], *Scope)
@@ -84,7 +69,7 @@ def send_file(program, **more):
     return program.post("/api/v1/uploads/", {"file": file, **more})
 
 
-def test_a_file_is_sent_mapped_and_imported(study, program):
+def test_a_file_is_sent_mapped_and_imported_or_added_to_a_study(study, program):
     upload = done(send_file(program, title="From a file", team="lab"), 201)
     assert (upload["n_rows"], upload["preview"]["n_items"]) == (3, 2)
     assert upload["mapping"]["uses"]["system"] == "system"
@@ -94,13 +79,10 @@ def test_a_file_is_sent_mapped_and_imported(study, program):
     assert changed["mapping"]["uses"]["context"] == "reference"
     imported = done(program.send("post", f"{where}import/", {}), 202)
     assert imported["job"]["state"] == "done"
-    made = Study.objects.get(slug=imported["study"])
+    made = models.Study.objects.get(slug=imported["study"])
     assert (made.items.count(), made.items.first().reference, made.team.slug) == (2, "Hello", "lab")
     again = program.send("post", f"{where}import/", {})
     assert again.status_code == 409
-
-
-def test_items_are_added_to_a_study_by_a_file(study, program):
     upload = done(send_file(program, study="mine"), 201)
     where = f"/api/v1/uploads/{upload['token']}/import/"
     n_before = study.items.count()
@@ -108,23 +90,7 @@ def test_items_are_added_to_a_study_by_a_file(study, program):
     assert study.items.count() == n_before + 2
 
 
-def test_a_file_that_cannot_be_read_says_where(study, program):
-    file = SimpleUploadedFile("items.jsonl", b'{"item": "x1", "response": "Hi"}\n{"item": "x2",\n')
-    answer = program.post("/api/v1/uploads/", {"file": file, "title": "x"})
-    [fault] = done(answer, 201)["faults"]
-    assert fault["line"] == 2
-
-
-def test_a_file_of_another_kind_waits_with_its_fault(study, program):
-    file = SimpleUploadedFile("items.zip", b"PK\x03\x04 and no more")
-    upload = done(program.post("/api/v1/uploads/", {"file": file, "title": "x"}), 201)
-    assert (upload["n_rows"], upload["n_faults"]) == (None, 1)
-    assert upload["mapping"] == {"uses": {}, "systems": {}}
-    answer = program.send("post", f"/api/v1/uploads/{upload['token']}/import/", {})
-    assert answer.status_code == 409
-
-
-def test_the_same_file_under_the_same_key_is_stored_once(study, program):
+def test_a_file_waits_with_its_fault_and_is_stored_once_under_a_key(study, program):
     key = {"headers": {"Idempotency-Key": "file"}}
     answers = []
     for _ in range(2):
@@ -132,10 +98,20 @@ def test_the_same_file_under_the_same_key_is_stored_once(study, program):
         form = {"file": file, "title": "x"}
         answers.append(done(program.post("/api/v1/uploads/", form, **key), 201))
     assert answers[0] == answers[1]
-    assert Upload.objects.count() == 1
+    assert models.Upload.objects.count() == 1
     other = SimpleUploadedFile("items.csv", TABLE + b"d3,So,beta,Ah\n", content_type="text/csv")
     answer = program.post("/api/v1/uploads/", {"file": other, "title": "x"}, **key)
     assert answer.status_code == 422
+    file = SimpleUploadedFile("items.jsonl", b'{"item": "x1", "response": "Hi"}\n{"item": "x2",\n')
+    answer = program.post("/api/v1/uploads/", {"file": file, "title": "x"})
+    [fault] = done(answer, 201)["faults"]
+    assert fault["line"] == 2
+    file = SimpleUploadedFile("items.zip", b"PK\x03\x04 and no more")
+    upload = done(program.post("/api/v1/uploads/", {"file": file, "title": "x"}), 201)
+    assert (upload["n_rows"], upload["n_faults"]) == (None, 1)
+    assert upload["mapping"] == {"uses": {}, "systems": {}}
+    answer = program.send("post", f"/api/v1/uploads/{upload['token']}/import/", {})
+    assert answer.status_code == 409
 
 
 @pytest.mark.parametrize(
@@ -153,8 +129,8 @@ def test_an_upload_is_its_senders_and_its_teams_editors(study, users, person, sc
     assert program_of(users[person], *scopes).get(where).status_code == status
 
 
-def test_a_protocol_is_drafted_and_published(study, program):
-    Protocol.objects.all().delete()
+def test_a_protocol_is_drafted_published_taken_away_as_a_file_and_brought_back(study, program):
+    models.Protocol.objects.all().delete()
     draft = done(program.send("put", f"{MINE}protocols/draft/", {"template": "style_ratings"}))
     assert (draft["number"], draft["is_draft"]) == (1, True)
     document = draft["document"] | {"title": "Changed"}
@@ -168,9 +144,6 @@ def test_a_protocol_is_drafted_and_published(study, program):
     assert (faulty.status_code, list(faulty.json()["errors"])) == (400, ["document"])
     faulty = program.send("put", f"{MINE}protocols/draft/", {"yaml": "a: *b"})
     assert (faulty.status_code, list(faulty.json()["errors"])) == (400, ["yaml"])
-
-
-def test_a_protocol_is_taken_away_as_a_file_checked_and_brought_back(study, program):
     draft = done(program.send("put", f"{MINE}protocols/draft/", {"template": "style_ratings"}))
     text = draft["yaml"].replace("Judge", "Look at and judge")
     checked = done(program.send("post", f"{MINE}protocols/check/", {"yaml": text}))
@@ -198,10 +171,10 @@ def test_results_scores_and_labels_are_jobs(study, program):
         job = done(answer, 202)
         assert answer["Location"].endswith(f"/api/v1/studies/mine/jobs/{job['id']}/")
         assert done(program.get(answer["Location"]))["state"] == "done", job
-    assert LabelSet.objects.count() == 2
+    assert models.LabelSet.objects.count() == 2
 
 
-def test_what_cannot_be_computed_is_refused(study, program):
+def test_what_cannot_be_computed_is_refused_and_a_doubled_job_done_once(study, program, settings):
     n_before = Job.objects.count()
     for where, body, field in (
         ("scores/", {"metrics": ["judge"]}, "metrics"),
@@ -212,9 +185,6 @@ def test_what_cannot_be_computed_is_refused(study, program):
         answer = program.send("post", f"{MINE}{where}", body)
         assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
     assert Job.objects.count() == n_before
-
-
-def test_a_doubled_job_is_requested_once(study, program, settings):
     settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
     Job.objects.all().delete()
     key = {"Idempotency-Key": "one"}
@@ -225,19 +195,18 @@ def test_a_doubled_job_is_requested_once(study, program, settings):
     assert len(ids) == Job.objects.count() == 1
 
 
-def test_a_candidate_is_decided_about(study, program):
+def test_a_submission_is_flagged_and_a_candidate_decided_and_commented_on(study, program, users):
     question = study.questions.get()
     candidate = study.items.first().candidates.first()
     body = {"candidate_id": candidate.pk, "question": question.name, "value": 40, "note": "Clear."}
     done(program.send("post", f"{MINE}adjudications/", body), 201)
-    assert Adjudication.objects.get().decided_by.username == "rosa"
+    assert models.Adjudication.objects.get().decided_by.username == "rosa"
     refused = program.send("post", f"{MINE}adjudications/", body | {"value": 4000})
     assert (refused.status_code, refused.json()["code"]) == (400, "decision_refused")
-
-
-def test_colleagues_comment_on_a_dispute(study, users):
-    question = study.questions.get()
-    candidate = study.items.first().candidates.first()
+    row = models.Submission.objects.of(study).first()
+    where = f"{MINE}submissions/{row.pk}/flag/"
+    assert done(program.send("put", where, {"reason": "too fast"}))["flag_reason"] == "too fast"
+    assert done(program.send("delete", where))["flag_reason"] == ""
     adjudicator = program_of(users["adjudicator"], "write")
     body = {"candidate_id": candidate.pk, "question": question.name, "text": "Both are right."}
     comment = done(adjudicator.send("post", f"{MINE}comments/", body), 201)
@@ -254,14 +223,7 @@ def test_colleagues_comment_on_a_dispute(study, users):
     assert done(owner.get(f"{MINE}comments/?candidate_id={candidate.pk}"))["results"] == []
 
 
-def test_a_submission_is_flagged_and_unflagged(study, program):
-    row = Submission.objects.of(study).first()
-    where = f"{MINE}submissions/{row.pk}/flag/"
-    assert done(program.send("put", where, {"reason": "too fast"}))["flag_reason"] == "too fast"
-    assert done(program.send("delete", where))["flag_reason"] == ""
-
-
-def test_people_are_invited_and_removed(study, program, users):
+def test_people_are_invited_and_removed_and_no_manager_appoints_an_owner(study, program, users):
     for where in (MINE, "/api/v1/teams/lab/"):
         body = {"email": "anna@example.org", "role": "analyst"}
         link = done(program.send("post", f"{where}invitations/", body), 201)["link"]
@@ -269,25 +231,22 @@ def test_people_are_invited_and_removed(study, program, users):
         rows = done(program.get(f"{where}invitations/"))["results"]
         assert [row["email"] for row in rows].count("anna@example.org") == 1
         done(program.send("delete", f"{where}invitations/{rows[-1]['id']}/"), 204)
-    assert Invitation.objects.exclude(revoked_at=None).count() == 2
+    assert models.Invitation.objects.exclude(revoked_at=None).count() == 2
     member = Membership.objects.get(user=users["analyst"])
     where = f"/api/v1/teams/lab/members/{member.pk}/"
     assert done(program.send("patch", where, {"role": "auditor"}))["role"] == "auditor"
     done(program.send("delete", where), 204)
-    guest = StudyMembership.objects.get()
+    guest = models.StudyMembership.objects.get()
     where = f"{MINE}members/{guest.pk}/"
     assert done(program.send("patch", where, {"role": "researcher"}))["role"] == "researcher"
     done(program.send("delete", where), 204)
-
-
-def test_a_manager_appoints_no_owner(study, users):
     program = program_of(users["manager"], "manage")
     body = {"email": "anna@example.org", "role": "owner"}
     answer = program.send("post", "/api/v1/teams/lab/invitations/", body)
     assert (answer.status_code, answer.json()["code"]) == (403, "role_too_small")
 
 
-def test_what_may_be_spent_and_the_least_pay_are_bounded(study, program):
+def test_amounts_are_bounded_and_connections_listed_without_their_keys_and_closed(study, program):
     for where in (MINE, "/api/v1/teams/lab/"):
         assert done(program.get(f"{where}budget/")) == {"cap_usd": None}
         answer = done(program.send("put", f"{where}budget/", {"cap_usd": "12.50"}))
@@ -298,9 +257,6 @@ def test_what_may_be_spent_and_the_least_pay_are_bounded(study, program):
     answer = program.send("patch", "/api/v1/teams/lab/", {"wage_floor_usd": "12.50"})
     assert done(answer)["wage_floor_usd"] == "12.50"
     assert Team.objects.get(slug="lab").wage_floor_usd == Decimal("12.50")
-
-
-def test_connections_are_listed_without_their_keys_and_closed(study, program):
     for name in ("connections", "judges"):
         [row] = done(program.get(f"/api/v1/teams/lab/{name}/"))["results"]
         assert not {"access_key_id", "encrypted_secret", "secret", "encrypted_key", "key"} & {*row}
@@ -308,13 +264,10 @@ def test_connections_are_listed_without_their_keys_and_closed(study, program):
         assert done(program.send("delete", where))["closed_at"]
 
 
-def test_the_audit_log_says_what_programs_did(study, program):
+def test_a_study_is_archived_restored_and_deleted_and_the_log_says_so(study, program, researcher):
     program.send("patch", MINE, {"title": "Renamed"})
     [entry] = done(program.get("/api/v1/teams/lab/audit-log/?action=study.rename"))["results"]
     assert (entry["actor"], entry["details"]["to"]) == ("rosa", "Renamed")
-
-
-def test_a_study_is_archived_restored_and_deleted(program, researcher, study):
     done(program.send("post", STUDIES, {"title": "Gone", "template": "preference"}), 201)
     where = f"{STUDIES}gone/"
     assert done(program.send("put", f"{where}archive/"))["archived_at"]

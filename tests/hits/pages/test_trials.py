@@ -11,9 +11,8 @@ from hits.models import Assignment
 from hits.pages.protocol import SALT
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
-from tests.browsers import opened_page, sign_in
+from tests.browsers import opened_page, rate_all, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.hands import rate_all
 
 
 @pytest.fixture
