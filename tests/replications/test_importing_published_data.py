@@ -239,9 +239,8 @@ class TestDstc9:
         candidates = Candidate.objects.filter(item__study__slug="e")
         assert candidates.values_list("key", "system").get() == ("response", "")
 
-    @pytest.mark.parametrize(
-        ("rows", "code", "line", "field"),
-        [
+    def test_ratings_that_do_not_fit_are_refused(self, dialogues, write):
+        for rows, code, line, field in (
             (["7,bot1,0,4,1,1"], "unknown_item", 2, "dialog_id"),
             (["0,bot2,0,4,1,1"], "other_system", 2, "chatbot"),
             (["0,bot1,0,good,1,1"], "not_number", 2, "overall"),
@@ -255,14 +254,12 @@ class TestDstc9:
                 2,
                 f"{LONG}_score",
             ),
-        ],
-    )
-    def test_ratings_that_do_not_fit_are_refused(self, dialogues, write, rows, code, line, field):
-        header = [] if rows[0].startswith("dialog_id") else [RATINGS[0]]
-        ratings = write(*header, *rows, name="ratings.csv")
-        with refused(ImportRefused, code, path=ratings, line=line, field=field):
-            command_output("import_dstc9", dialogues, study="d", ratings=ratings)
-        assert not Study.objects.exists()
+        ):
+            header = [] if rows[0].startswith("dialog_id") else [RATINGS[0]]
+            ratings = write(*header, *rows, name="ratings.csv")
+            with refused(ImportRefused, code, path=ratings, line=line, field=field):
+                command_output("import_dstc9", dialogues, study="d", ratings=ratings)
+            assert not Study.objects.exists()
 
     def test_a_rating_that_has_changed_is_refused(self, dialogues, ratings, write):
         command_output("import_dstc9", dialogues, study="d", ratings=ratings)
@@ -270,9 +267,8 @@ class TestDstc9:
         with refused(ImportRefused, "other_submission", path=changed, line=2):
             command_output("import_dstc9", dialogues, study="d", ratings=changed)
 
-    @pytest.mark.parametrize(
-        ("data", "code", "field"),
-        [
+    def test_lists_that_do_not_fit_are_refused_by_their_place(self, as_json):
+        for data, code, field in (
             ({"contexts": [], "responses": [], "scores": []}, "empty", "responses"),
             (
                 {"contexts": [["hi"]], "responses": ["bye", "hm"], "scores": [3, 4]},
@@ -284,10 +280,8 @@ class TestDstc9:
                 "not_number",
                 "[1].scores",
             ),
-        ],
-    )
-    def test_lists_that_do_not_fit_are_refused_by_their_place(self, as_json, data, code, field):
-        assert_refused("import_dstc9", as_json(data), code, line=1, field=field)
+        ):
+            assert_refused("import_dstc9", as_json(data), code, line=1, field=field)
 
     @pytest.mark.shared_data
     def test_the_published_data_has_2200_dialogues_and_their_raters(self, shared_data):

@@ -203,9 +203,8 @@ def test_repeated_labels_count_where_that_is_asked_for(method):
     assert "repeated_labels" in codes_of(result.warnings)
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+def test_unknown_methods_and_options_are_refused():
+    for options, code in (
         ({"method": "median_of_medians"}, "unknown_method"),
         ({"method": "mean", "smoothing": 1}, "unknown_option"),
         ({"method": "dawid_skene", "smoothing": -1}, "smoothing_out_of_range"),
@@ -214,8 +213,6 @@ def test_repeated_labels_count_where_that_is_asked_for(method):
         ({"method": "glad", "tolerance": -1}, "tolerance_out_of_range"),
         ({"method": "mace", "max_iterations": 0}, "max_iterations_out_of_range"),
         ({"method": "majority", "repeats": "drop"}, "unknown_repeats"),
-    ],
-)
-def test_unknown_methods_and_options_are_refused(options, code):
-    with refused(InvalidValue, code):
-        aggregate([1], [1], [1], **options)
+    ):
+        with refused(InvalidValue, code):
+            aggregate([1], [1], [1], **options)

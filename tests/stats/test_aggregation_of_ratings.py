@@ -62,7 +62,6 @@ def test_the_median_has_the_limits_of_the_sign_test():
         inside = stats.quantile_test(rows, p=0.5).confidence_interval(0.95)
         assert labels.loc[item, "ci_low"] == pytest.approx(inside.low, nan_ok=True)
         assert labels.loc[item, "ci_high"] == pytest.approx(inside.high, nan_ok=True)
-
     assert labels["ci_low"].notna().sum() > len(labels) / 2
 
 
@@ -95,7 +94,7 @@ def test_z_scores_are_taken_within_annotators_and_leave_out_those_without_a_scal
     assert codes_of(result.warnings) == ["no_scale"]
 
 
-def test_bias_and_precision_recover_what_was_planted_and_warn_of_separate_groups():
+def test_bias_and_precision_recover_what_was_planted_and_maximise_the_joint_normals():
     rng = np.random.default_rng(4)
     truth, bias = rng.normal(50, 15, 400), np.linspace(-10, 10, 8)
     spread = np.linspace(3, 24, 8)
@@ -114,9 +113,6 @@ def test_bias_and_precision_recover_what_was_planted_and_warn_of_separate_groups
     apart = bias_precision([1, 1, 2, 2], list("abcd"), [1, 2, 5, 6])
     assert "separate_groups" not in codes_of(together.warnings)
     assert "separate_groups" in codes_of(apart.warnings)
-
-
-def test_the_likelihood_of_bias_and_precision_is_the_joint_normals_and_never_falls():
     frame = ratings(np.random.default_rng(5))
     reached = [
         bias_precision(*columns(frame), tolerance=0, max_iterations=n).log_likelihood
@@ -226,7 +222,7 @@ def test_preferences_are_read_from_a_long_frame(form):
     assert result.annotators["n_labels"].tolist() == [2, 2]
 
 
-def test_numbers_are_preferences_within_each_annotator_and_orders_of_every_pair():
+def test_numbers_orders_and_best_and_worst_are_read_as_preferences():
     items, annotators = ["a", "b"] * 4, [name for name in "wxyz" for _ in "ab"]
     ratings = [90, 10, 3, 2, 5, 6, 7, 7]
     result = aggregate(items, annotators, ratings, method="bradley_terry")
@@ -236,9 +232,6 @@ def test_numbers_are_preferences_within_each_annotator_and_orders_of_every_pair(
     orders = aggregate(["p", "q"], ["x", "y"], ["a>b>c", "c>b>a"], method="bradley_terry")
     pairs = bradley_terry(list("aabccb"), list("bccbaa"))
     assert orders.labels["wins"].tolist() == pairs.labels["wins"].tolist() == [2, 2, 2]
-
-
-def test_best_and_worst_recover_planted_strengths():
     rng = np.random.default_rng(3)
     strength = np.linspace(-2, 2, 8)
     sets = [rng.choice(8, size=4, replace=False).tolist() for _ in range(400)]
@@ -288,7 +281,7 @@ def test_impossible_comparisons_and_options_are_refused(call, code):
     assert best_worst([], [], []).reason is Reason.NO_LABELS
 
 
-def test_neither_the_unit_of_weights_nor_an_idle_annotator_matters():
+def test_units_of_weights_do_not_matter_and_one_annotator_has_intervals_for_new_items():
     winners, losers = ["a", "a", "b", "c", "b"], ["b", "c", "a", "a", "c"]
     once = bradley_terry(winners, losers).labels
     thin = bradley_terry(winners, losers, weights=[1e-12] * 5).labels
@@ -302,9 +295,6 @@ def test_neither_the_unit_of_weights_nor_an_idle_annotator_matters():
         ["a"] * 6 + items, idle + annotators, [1] * 6 + values, method="bradley_terry"
     ).labels
     assert more["se"].to_numpy() == pytest.approx(once["se"].to_numpy())
-
-
-def test_of_one_annotator_intervals_are_for_new_items_alone():
     rng = np.random.default_rng(12)
     won = rng.random(60) < 0.7
     winners, losers = np.where(won, "a", "b"), np.where(won, "b", "a")

@@ -260,7 +260,7 @@ def test_every_coefficient_has_a_value_or_a_reason(level, ci):
     assert bundle(frame, level)["cohen_kappa"].reason is Reason.NOT_TWO_ANNOTATORS
 
 
-def test_many_different_numbers_are_not_counted_and_equal_items_leave_icc_undefined():
+def test_equal_items_leave_icc_undefined_and_a_callers_mistake_is_refused_by_name():
     frame = random_crowd(np.random.default_rng(2), n_categories=101)
     coefficients = bundle(frame, "interval")
     for name in ("percent_agreement", "fleiss_kappa", "gwet_ac1"):
@@ -269,11 +269,7 @@ def test_many_different_numbers_are_not_counted_and_equal_items_leave_icc_undefi
     assert coefficients["icc1"].is_defined
     icc = agreement.icc([1, 1, 2, 2], list("abab"), [1, 2, 1, 2], model="icc1k")
     assert icc.reason is Reason.NO_ITEM_VARIANCE
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "code"),
-    [
+    for change, options, code in (
         ({"annotator": list("aaab")}, {}, "repeated_labels"),
         ({"value": list("1234")}, {"level": "interval"}, "values_not_numeric"),
         ({"value": [1, -1, 2, 3]}, {"level": "ratio"}, "values_out_of_range"),
@@ -283,12 +279,10 @@ def test_many_different_numbers_are_not_counted_and_equal_items_leave_icc_undefi
         ({}, {"ci": "bootstrap", "n_resamples": 1}, "n_resamples_out_of_range"),
         ({}, {"categories": [1]}, "unknown_category"),
         ({}, {"clusters": [1, 2, 3, 3]}, "clusters_split_items"),
-    ],
-)
-def test_a_callers_mistake_is_refused_by_name(change, options, code):
-    rows = {"item": [1, 1, 2, 2], "annotator": list("abab"), "value": [1, 2, 2, 2]} | change
-    with refused(InvalidValue, code):
-        coefficients_at_level(*rows.values(), **({"level": "nominal"} | options))
+    ):
+        rows = {"item": [1, 1, 2, 2], "annotator": list("abab"), "value": [1, 2, 2, 2]} | change
+        with refused(InvalidValue, code):
+            coefficients_at_level(*rows.values(), **({"level": "nominal"} | options))
 
 
 def test_each_item_and_category_reports_its_agreement_and_items_further_apart_agree_less():

@@ -107,22 +107,15 @@ def test_without_variation_there_is_a_value_but_no_interval_and_a_reason(table, 
     assert code in codes_of(result.warnings)
 
 
-def test_it_is_undefined_where_units_with_two_labels_have_one_category():
+def test_labels_of_one_category_have_a_reason_and_unusable_ones_are_refused_by_name():
     result = alpha(long_frame([[1, 1, 2], [1, 1, N]]))
     assert np.isnan([result.value, result.se, result.ci_low, result.ci_high]).all()
     assert result.reason is Reason.SINGLE_CATEGORY
-
-
-def test_it_warns_where_one_category_prevails_and_is_below_0_where_an_annotator_never_varies():
     result = alpha(long_frame([[1] * 18 + [2, 1], [1] * 18 + [1, 2]]))
     assert result.prevalence == pytest.approx(0.95)
     assert "prevalence" in codes_of(result.warnings)
     assert alpha(long_frame([[1, 1, 1, 1, 1], [1, 2, 1, 2, 1]])).value < 0
-
-
-@pytest.mark.parametrize(
-    ("function", "options", "code"),
-    [
+    for function, options, code in (
         (krippendorff_alpha, {"values": [1, None, 1, 2]}, "values_missing"),
         (krippendorff_alpha, {"items": [0, None, 1, 1]}, "items_missing"),
         (krippendorff_alpha, {"annotators": ["a", None, "a", "b"]}, "annotators_missing"),
@@ -141,15 +134,10 @@ def test_it_warns_where_one_category_prevails_and_is_below_0_where_an_annotator_
         (pairwise_kappa, {"categories": [1]}, "unknown_category"),
         (pairwise_kappa, {"confidence": 2}, "confidence_out_of_range"),
         (pairwise_kappa, {"annotators": list("aaab")}, "repeated_labels"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_by_name(function, options, code):
-    rows = {"items": [0, 0, 1, 1], "annotators": list("abab"), "values": [1, 2, 1, 2]}
-    with refused(InvalidValue, code):
-        function(**(rows | options))
-
-
-def test_nominal_values_may_be_anything_hashable():
+    ):
+        rows = {"items": [0, 0, 1, 1], "annotators": list("abab"), "values": [1, 2, 1, 2]}
+        with refused(InvalidValue, code):
+            function(**(rows | options))
     values = [frozenset("a"), ("a", 1), 3, "x", ("a", 1), ("a", 1)]
     codes = [0, 1, 2, 3, 1, 1]
     items, annotators = [0, 0, 1, 1, 2, 2], list("ababab")
@@ -172,7 +160,7 @@ def pairs(frame: pd.DataFrame, **options) -> pd.DataFrame:
     return pairwise_kappa(*columns(frame), **options)
 
 
-def test_cohens_own_example_is_met():
+def test_cohens_own_example_is_met_and_an_unused_category_changes_a_weighted_kappa_only():
     result = cohen_kappa(*from_counts(COHEN_1960))
     assert result.value == pytest.approx(0.492, abs=5e-4)
     assert (result.observed, result.expected) == (pytest.approx(0.7), pytest.approx(0.41))
@@ -182,9 +170,6 @@ def test_cohens_own_example_is_met():
     assert result.se == pytest.approx(0.0510, abs=5e-5)
     assert result.ci_method is CiMethod.NORMAL
     assert result.ci_low == pytest.approx(result.value - 1.959964 * result.se)
-
-
-def test_an_unused_category_changes_a_weighted_kappa_only():
     first, second = [1, 1, 1, 1, 3, 4], [1, 1, 1, 3, 4, 4]
     scale = [1, 2, 3, 4]
     plain = cohen_kappa(first, second)
@@ -213,7 +198,7 @@ def test_an_undefined_kappa_is_nan_with_its_reason(first, second, reason, weight
     assert result.ci_method is CiMethod.NONE
 
 
-def test_constant_annotators_and_perfect_agreement_have_notes_and_intervals_of_some_width():
+def test_constant_annotators_have_notes_and_unusable_arguments_of_kappa_are_refused():
     result = cohen_kappa([1, 1, 1, 1], [1, 2, 1, 2])
     assert result.value == 0
     assert codes_of(result.warnings).count("constant_annotator") == 1
@@ -228,11 +213,7 @@ def test_constant_annotators_and_perfect_agreement_have_notes_and_intervals_of_s
     analytic = cohen_kappa([1, 2, 1, 2], [1, 2, 1, 2], ci="analytic")
     assert np.isnan(analytic.ci_low)
     assert "no_spread" in codes_of(analytic.warnings)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "options", "code"),
-    [
+    for first, second, options, code in (
         ([1, 2], [1], {}, "unequal_lengths"),
         ([1, None], [1, 2], {}, "first_missing"),
         ([1, 2], [1, np.nan], {}, "second_missing"),
@@ -242,11 +223,9 @@ def test_constant_annotators_and_perfect_agreement_have_notes_and_intervals_of_s
         ([1, 2], [1, 2], {"weights": "cubic"}, "unknown_weights"),
         ([1, 2], [1, 2], {"weights": [[0, 1], [1, 0]]}, "weights_not_of_agreement"),
         ([1, 2], [1, 2], {"confidence": 0}, "confidence_out_of_range"),
-    ],
-)
-def test_unusable_arguments_of_kappa_are_refused_by_name(first, second, options, code):
-    with refused(InvalidValue, code):
-        cohen_kappa(first, second, **options)
+    ):
+        with refused(InvalidValue, code):
+            cohen_kappa(first, second, **options)
 
 
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])

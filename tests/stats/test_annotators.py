@@ -4,11 +4,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from error_codes import InvalidValue
-from stats.annotators import (
-    Reason,
-    annotator_quality,
-    near_duplicates,
-)
+from stats.annotators import Reason, annotator_quality, near_duplicates
 from tests.codes import refused
 from tests.stats.conftest import columns, random_crowd
 
@@ -56,7 +52,7 @@ def test_the_headline_ranks_real_annotators_as_gold_does(shared_data, name, leas
     assert table["gold_accuracy"].to_numpy() == pytest.approx(accuracy)
 
 
-def test_agreement_equals_a_loop_over_the_others():
+def test_agreement_correlation_bias_and_spread_equal_a_loop_over_the_others():
     frame = random_crowd(np.random.default_rng(0), n_items=20, n_annotators=6)
     table = annotator_quality(*columns(frame), level="nominal").set_index("annotator")
     for annotator, own in frame.groupby("annotator"):
@@ -73,9 +69,6 @@ def test_agreement_equals_a_loop_over_the_others():
         expected = float(used @ chances / len(shares))
         kappa = (np.mean(shares) - expected) / (1 - expected)
         assert table.loc[annotator, "loo_kappa"] == pytest.approx(kappa)
-
-
-def test_correlation_bias_and_spread_equal_a_loop_over_the_others():
     rng = np.random.default_rng(1)
     frame = random_crowd(rng, n_items=30, n_annotators=6)
     frame["value"] = frame["value"] * 10 + frame["annotator"] + rng.normal(size=len(frame))
@@ -93,7 +86,7 @@ def test_correlation_bias_and_spread_equal_a_loop_over_the_others():
         assert row["n_shared"] == len(pair)
 
 
-def test_ordinal_values_are_correlated_by_ranks_and_own_labels_are_never_peers():
+def test_ordinal_values_are_correlated_by_ranks_and_an_annotator_who_tires_drifts():
     items, annotators = [1, 2, 3, 4] * 2, list("aaaabbbb")
     values = [1, 2, 3, 4, 1, 2, 3, 1000]
     quality = annotator_quality(items, annotators, values, level="ordinal")["quality"]
@@ -110,9 +103,6 @@ def test_ordinal_values_are_correlated_by_ranks_and_own_labels_are_never_peers()
     assert np.isnan(table["self_consistency"][1])
     numbers = annotator_quality(items, annotators, [1, 1, 9, 9, 2, 8], level="interval")
     assert numbers["self_consistency"][0] == 1.0
-
-
-def test_an_annotator_who_tires_drifts():
     rng = np.random.default_rng(2)
     truth = rng.integers(2, size=200)
     item = np.tile(np.arange(200), 5)
@@ -134,7 +124,7 @@ def test_an_annotator_who_tires_drifts():
     assert table["drift"][2] > 0.9
 
 
-def test_times_and_gold_numbers_are_reported_and_a_gap_in_the_gold_is_no_wrong_answer():
+def test_what_is_undefined_has_a_reason_and_a_gap_in_the_gold_is_no_wrong_answer():
     items, annotators = [1, 2, 3] * 2, list("aaabbb")
     table = annotator_quality(
         items,
@@ -154,9 +144,6 @@ def test_times_and_gold_numbers_are_reported_and_a_gap_in_the_gold_is_no_wrong_a
     table = annotator_quality(items, annotators, values, level="nominal", gold=gold)
     assert table["n_gold"].tolist() == [2, 2]
     assert table["gold_accuracy"].tolist() == [1, 1]
-
-
-def test_what_is_undefined_has_a_reason():
     lonely = annotator_quality([1, 2, 3], ["a", "b", "b"], [1, 2, 3], level="interval")
     assert lonely["reason"].tolist() == [Reason.NO_OVERLAP, Reason.NO_OVERLAP]
     constant = annotator_quality([1, 2, 1, 2, 1], list("aabbc"), [5, 5, 1, 2, 3], level="interval")
@@ -196,9 +183,8 @@ def test_a_copy_is_found_and_good_or_easy_work_is_not():
 REPEATED = "repeated_labels"
 
 
-@pytest.mark.parametrize(
-    ("call", "options", "code"),
-    [
+def test_a_callers_mistakes_are_named():
+    for call, options, code in (
         (annotator_quality, {"level": "binary"}, "unknown_level"),
         (annotator_quality, {"level": "interval"}, "values_not_numeric"),
         (annotator_quality, {"level": "nominal", "gold": {2: "x"}}, "gold_empty"),
@@ -207,9 +193,7 @@ REPEATED = "repeated_labels"
         (near_duplicates, {"min_equal": 90}, "min_equal_out_of_range"),
         (near_duplicates, {"min_overlap": 0}, "min_overlap_out_of_range"),
         (near_duplicates, {"items": [1, 1], "annotators": ["a"] * 2, "values": [1, 2]}, REPEATED),
-    ],
-)
-def test_a_callers_mistakes_are_named(call, options, code):
-    columns = {"items": [1], "annotators": ["a"], "values": ["x"]}
-    with refused(InvalidValue, code):
-        call(**(columns | options))
+    ):
+        columns = {"items": [1], "annotators": ["a"], "values": ["x"]}
+        with refused(InvalidValue, code):
+            call(**(columns | options))

@@ -6,13 +6,7 @@ import pytest
 from scipy import stats
 
 from error_codes import InvalidValue
-from stats.ceilings import (
-    ceiling,
-    ceilings,
-    level_reliability,
-    reliability,
-    spearman_brown,
-)
+from stats.ceilings import ceiling, ceilings, level_reliability, reliability, spearman_brown
 from stats.ceilings.normal_scale import NormalScale, untied_share
 from stats.correlation import correlation_at_level
 from tests.codes import refused
@@ -204,21 +198,15 @@ def test_pairwise_accuracy_of_yes_and_no_has_no_ceiling_for_they_are_often_equal
     assert tau.reason is None
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
+def test_why_nothing_is_attainable_is_said_and_what_cannot_be_used_is_refused():
+    for values, reason in (
         ([1, 1, 1, 1, 1, 1], "no_halves"),  # they agree, and say nothing of any order
         ([0, 1, 1, 0, 0, 1], "no_agreement"),
         ([0, 0, 1, 1, 2, 2], None),
-    ],
-)
-def test_why_nothing_is_attainable_is_said_as_it_is(values, reason):
-    found = ceiling([0, 0, 1, 1, 2, 2], [0] * 6, [0, 1] * 3, values, level="pooled")
-    assert found.reason == reason
-    assert np.isnan(found.attainable) == (reason is not None)
-
-
-def test_what_cannot_be_used_is_refused_by_name():
+    ):
+        found = ceiling([0, 0, 1, 1, 2, 2], [0] * 6, [0, 1] * 3, values, level="pooled")
+        assert found.reason == reason
+        assert np.isnan(found.attainable) == (reason is not None)
     frame, _ = crowd(n_items=3)
     missing = frame.assign(value=[np.nan, *frame["value"][1:]])
     for unfit, options, code in (
@@ -232,7 +220,7 @@ def test_what_cannot_be_used_is_refused_by_name():
         spearman_brown(0.5, 0)
 
 
-def test_several_measures_share_their_splits_and_are_each_as_alone():
+def test_measures_share_their_splits_and_each_annotator_is_correlated_with_the_others():
     rng = np.random.default_rng(4)
     items, systems, annotators = (axis.ravel() for axis in np.indices((12, 4, 5)))
     values = (systems + items % 3 + rng.normal(0, 2, size=len(items))).round()
@@ -245,9 +233,6 @@ def test_several_measures_share_their_splits_and_are_each_as_alone():
         assert (one.level, one.coefficient, one.seed) == (level, name, 3)
         assert (one.split_half, one.attainable) == (alone.split_half, alone.attainable)
         assert one.by_annotator.equals(alone.by_annotator)
-
-
-def test_each_annotator_is_correlated_with_the_mean_of_the_others():
     rng = np.random.default_rng(5)
     items, systems, annotators = (axis.ravel() for axis in np.indices((8, 3, 3)))
     values = (systems + rng.normal(0, 1, size=len(items))).round()

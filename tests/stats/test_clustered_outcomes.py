@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -135,7 +134,7 @@ def test_intervals_hold_the_truth_and_estimates_are_near_it(marginal: float) -> 
         models[0].probability({"gain": 1})
 
 
-def test_outcomes_that_tell_nothing_are_undefined_with_a_reason() -> None:
+def test_outcomes_that_tell_nothing_are_undefined_and_what_cannot_be_fitted_is_refused():
     _, columns, groups = study(0)
     model = mixed_logistic(np.ones(800), columns, groups)
     assert model.reason.code == "equal_outcomes"
@@ -143,24 +142,16 @@ def test_outcomes_that_tell_nothing_are_undefined_with_a_reason() -> None:
     assert np.isnan(model.probability({"loss": 1}).value)
     separated = mixed_logistic(columns["loss"], {"loss": columns["loss"]}, groups)
     assert separated.reason.code == "separated"
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
+    for change, code in (
         (lambda y, x, g: (y + 1, x, g), "outcome_out_of_range"),
         (lambda y, x, g: (y, {**x, "one": np.ones(800)}, g), "collinear_columns"),
         (lambda y, x, g: (y, x, {}), "groups_missing"),
         (lambda y, x, g: (y, x, {"worker": np.arange(800) % 2}), "too_few_levels"),
         (lambda y, x, g: (y[:-1], x, g), "unequal_lengths"),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused(
-    change: Callable[..., tuple[Any, ...]], code: str
-) -> None:
-    y, columns, groups = study(0)
-    with refused(InvalidValue, code):
-        mixed_logistic(*change(y.astype(float), columns, groups))
+    ):
+        y, columns, groups = study(0)
+        with refused(InvalidValue, code):
+            mixed_logistic(*change(y.astype(float), columns, groups))
 
 
 def test_clusters_count_by_how_far_they_differ() -> None:

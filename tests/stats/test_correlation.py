@@ -82,7 +82,9 @@ def test_every_group_gets_what_scipy_gives_it(rows, coefficient):
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_large_and_small_groups_alike_equal_scipy(coefficient):
+def test_groups_of_any_size_equal_scipy_and_constant_sides_or_single_cells_are_undefined(
+    coefficient,
+):
     rng = np.random.default_rng(1)
     group = np.repeat(np.arange(12), [2, 2, 3, 5, 14, 63, 64, 65, 66, 120, 300, 300])
     x = rng.integers(0, 9, len(group)) / 7
@@ -90,10 +92,6 @@ def test_large_and_small_groups_alike_equal_scipy(coefficient):
     coefficients = grouped_correlation(x, y, group, coefficient=coefficient)
     expected = [by_scipy(x[group == name], y[group == name], coefficient) for name in range(12)]
     assert coefficients.to_numpy() == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_a_constant_side_or_fewer_than_two_cells_are_undefined_whatever_rounding_does(coefficient):
     x = np.full(7, 0.1)
     assert (x - x.mean()).any()  # centring does not give zeros
     assert np.isnan(correlate(x, np.arange(7), coefficient=coefficient))
@@ -230,16 +228,13 @@ FEW_ITEMS = {
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_the_interval_holds_the_value_and_records_how_it_was_drawn(level, coefficient):
+def test_an_interval_holds_the_value_says_how_it_was_drawn_and_never_has_zero_width(
+    level, coefficient
+):
     result = at_level(study(2), level, coefficient, n_resamples=400, rng=17)
     assert -1 <= result.ci_low < result.value < result.ci_high <= 1
     assert result.ci_method is FEW_ITEMS.get((level, coefficient), CiMethod.BOOTSTRAP_ITEMS)
     assert (result.n_resamples, result.n_resamples_undefined, result.seed) == (400, 0, 17)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_no_interval_has_zero_width_and_two_systems_have_that_of_a_share(level, coefficient):
     item, system = np.indices((5, 2)).reshape(2, -1)
     human = item + system.astype(float)
     columns = {"level": level, "coefficient": coefficient, "items": item, "systems": system}
@@ -253,7 +248,7 @@ def test_no_interval_has_zero_width_and_two_systems_have_that_of_a_share(level, 
         assert result.ci_reason is NoInterval.NO_SPREAD
 
 
-def test_resamples_without_a_defined_coefficient_are_counted_and_many_leave_no_interval():
+def test_undefined_resamples_are_counted_and_a_seed_decides_the_interval():
     human, metric = np.zeros(8), np.arange(8.0)
     human[:2] = 1, 2
     item, system = np.arange(8).repeat(1), np.arange(8)
@@ -269,9 +264,6 @@ def test_resamples_without_a_defined_coefficient_are_counted_and_many_leave_no_i
     )
     # all three draws are the constant item in one of 27 resamples
     assert 70 < result.n_resamples_undefined < 130
-
-
-def test_a_seed_decides_the_interval_and_more_confidence_widens_it():
     frame = study(2, n_items=60)
     first, again = (at_level(frame, "item", "kendall", rng=3) for _ in range(2))
     assert first == again
@@ -283,7 +275,7 @@ def test_a_seed_decides_the_interval_and_more_confidence_widens_it():
     assert wide.ci_low < narrow.ci_low < narrow.ci_high < wide.ci_high
 
 
-def test_without_items_the_interval_is_fishers():
+def test_without_items_the_interval_is_fishers_unless_the_correlation_is_perfect_or_tiny():
     rng = np.random.default_rng(0)
     human = rng.normal(size=200)
     metric = human + rng.normal(size=200)
@@ -298,9 +290,6 @@ def test_without_items_the_interval_is_fishers():
     )
     assert result.ci_method is CiMethod.FISHER_SYSTEMS
     assert result.n_systems == 20
-
-
-def test_a_perfect_or_tiny_correlation_without_items_or_of_one_item_has_no_interval():
     few = [1, 2, 3, 5, 5, 5], [1, 3, 2, 1, 2, 3]
     options = {"level": "item", "items": [1, 1, 1, 2, 2, 2]}
     for human, metric, columns in (
@@ -315,9 +304,8 @@ def test_a_perfect_or_tiny_correlation_without_items_or_of_one_item_has_no_inter
     assert result.n_used == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+def test_what_cannot_be_used_is_refused_by_name():
+    for options, code in (
         ({"level": "sample"}, "unknown_level"),
         ({"coefficient": "tau"}, "unknown_coefficient"),
         ({"undefined": "sometimes"}, "unknown_undefined"),
@@ -332,24 +320,16 @@ def test_a_perfect_or_tiny_correlation_without_items_or_of_one_item_has_no_inter
         ({"systems": [1, 2, 3, 4], "clusters": [1, 2, 2, 2]}, "clusters_split_items"),
         ({"level": "item", "coefficient": "spa"}, "spa_of_systems"),
         ({"level": "system", "coefficient": "spa", "items": None}, "items_missing"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_by_name(options, code):
-    options_of_call = {"level": "pooled", "coefficient": "pearson"}
-    options_of_call |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
-    with refused(InvalidValue, code):
-        correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **options_of_call)
-
-
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
+    ):
+        options_of_call = {"level": "pooled", "coefficient": "pearson"}
+        options_of_call |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
+        with refused(InvalidValue, code):
+            correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **options_of_call)
+    for values, code in (
         (["1", "2"], "y_not_numeric"),
         ([1, np.inf], "y_not_finite"),
         ([1, 2, 3], "unequal_lengths"),
         (np.ones((2, 1)), "y_not_a_column"),
-    ],
-)
-def test_columns_must_be_finite_numbers_of_one_length(values, code):
-    with refused(InvalidValue, code):
-        correlate([1, 2], values, coefficient="pearson")
+    ):
+        with refused(InvalidValue, code):
+            correlate([1, 2], values, coefficient="pearson")

@@ -31,7 +31,7 @@ def pairs():
     return first, first + rng.normal(0.4, 1, size=30)
 
 
-def test_the_tests_and_the_interval_are_scipys_and_a_seed_decides_it(pairs):
+def test_tests_and_intervals_are_scipys_and_incomplete_and_equal_pairs_are_counted(pairs):
     first, second = pairs
     difference = paired_difference(first, second, n_resamples=10)
     t = stats.ttest_rel(second, first)
@@ -57,41 +57,29 @@ def test_the_tests_and_the_interval_are_scipys_and_a_seed_decides_it(pairs):
     same = [paired_difference(*pairs, n_resamples=200, seed=seed) for seed in (1, 1, 2)]
     assert same[0] == same[1]
     assert same[0].ci_low != same[2].ci_low
-
-
-def test_incomplete_and_equal_pairs_are_counted():
     difference = paired_difference([1, math.nan, 3, 4], [2, 2, math.nan, 7], n_resamples=10)
     assert (difference.mean, difference.n_pairs, difference.n_missing) == (2, 2, 2)
     assert paired_difference([1, 2, 3], [1, 2, 5], n_resamples=10).n_equal == 2
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "code"),
-    [
+def test_what_cannot_be_tested_says_why_and_what_cannot_be_used_is_refused():
+    for first, second, code in (
         ([], [], "too_few_pairs"),
         ([1], [2], "too_few_pairs"),
         ([1, 2], [1, 2], "no_difference"),
         ([1, 2], [2, 3], "equal_differences"),
-    ],
-)
-def test_what_cannot_be_tested_says_why(first, second, code):
-    difference = paired_difference(first, second, n_resamples=10)
-    assert difference.reason.code == code
-    assert math.isnan(difference.t)
-    assert math.isnan(difference.t_p)
-
-
-@pytest.mark.parametrize(
-    ("second", "options", "code"),
-    [
+    ):
+        difference = paired_difference(first, second, n_resamples=10)
+        assert difference.reason.code == code
+        assert math.isnan(difference.t)
+        assert math.isnan(difference.t_p)
+    for second, options, code in (
         ([2, 3], {"confidence": 1}, "confidence_out_of_range"),
         ([2, 3], {"n_resamples": 0}, "n_resamples_out_of_range"),
         ([2], {}, "unequal_lengths"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(second, options, code):
-    with refused(InvalidValue, code):
-        paired_difference([1, 2], second, **options)
+    ):
+        with refused(InvalidValue, code):
+            paired_difference([1, 2], second, **options)
 
 
 EXAMPLE = worked_example(16)
@@ -220,7 +208,7 @@ def check_both_ways(found, estimate, item, annotator):
     assert found.method == "two-way-clusters"
 
 
-def test_means_and_differences_of_means_are_without_each_item_and_annotator():
+def test_means_differences_and_ordinal_leads_are_those_without_each_item_and_annotator():
     item, annotator, y = ratings()
     found = mean_over_items_and_annotators(item, annotator, y)
     check_both_ways(found, lambda kept: y[kept].mean(), item, annotator)
@@ -230,9 +218,6 @@ def test_means_and_differences_of_means_are_without_each_item_and_annotator():
     check_both_ways(
         found, lambda kept: y[kept & is_first].mean() - y[kept & ~is_first].mean(), item, annotator
     )
-
-
-def test_leads_on_ordinal_scales_are_means_of_signs():
     item, annotator, _ = ratings()
     points = np.random.default_rng(1).integers(1, 6, size=(2, len(item)))
     is_first = np.arange(2 * len(item)) < len(item)
@@ -241,7 +226,7 @@ def test_leads_on_ordinal_scales_are_means_of_signs():
     check_both_ways(found.lead, lambda kept: signs[kept].mean(), item, annotator)
 
 
-def test_a_crowd_of_equal_loads_has_the_variance_and_freedom_of_sums_over_clusters():
+def test_equal_loads_have_the_variance_of_sums_and_one_busy_annotator_one_degree_of_freedom():
     item = np.repeat(np.arange(24), 2)
     annotator = np.stack([np.arange(24) % 6, (np.arange(24) + 1 + np.arange(24) // 6) % 6], axis=1)
     annotator = annotator.ravel()
@@ -251,9 +236,6 @@ def test_a_crowd_of_equal_loads_has_the_variance_and_freedom_of_sums_over_cluste
     sums = np.bincount(annotator, y - y.mean())
     assert found.of_annotators == pytest.approx(6 / 5 * (sums**2).sum() / 48**2)
     assert found.freedom == pytest.approx(5)
-
-
-def test_an_annotator_with_nearly_all_ratings_or_all_of_a_system_leaves_one_degree_of_freedom():
     annotator = np.append(np.zeros(40, dtype=int), [1, 2])
     y = np.random.default_rng(3).normal(size=42)
     found = mean_over_items_and_annotators(np.arange(42), annotator, y)
@@ -301,7 +283,7 @@ def test_abilities_of_two_systems_move_as_a_share_does_and_bradley_terry_agrees(
     assert 2 * (labels["ci_high"] - labels["ci_low"])[0] == pytest.approx(2 * t * se, rel=1e-5)
 
 
-def test_abilities_vary_about_as_those_fitted_without_each_annotator():
+def test_abilities_and_clusters_of_people_vary_as_without_each_annotator():
     _item, annotator, first, second, outcome = compare_crowds(3)
     outcome[::5] = 0
 
@@ -314,18 +296,12 @@ def test_abilities_vary_about_as_those_fitted_without_each_annotator():
     refitted = variance_without_each(difference, annotator)
     assert found.pairs[0].se ** 2 == pytest.approx(refitted, rel=0.1)
     assert "uneven_annotators" in codes_of(found.notes)
-
-
-def test_a_system_that_one_annotator_alone_compared_has_finite_limits():
     item, annotator, first, second, outcome = compare_crowds(3)
     busiest = np.bincount(annotator).argmax()
     kept = (annotator == busiest) | ((first < 2) & (second < 2))
     columns = (column[kept] for column in (first, second, outcome))
     found = abilities_with_ties(*columns, items=item[kept], annotators=annotator[kept])
     assert all(0 < pair.se < 2 for pair in found.pairs)
-
-
-def test_clusters_of_people_switches_and_judges_are_left_out_too():
     rng = np.random.default_rng(5)
     _, cluster, y = ratings(5, Crowd(80, 1, 12, 1.5))
     expected = variance_without_each(lambda kept: y[kept].mean(), cluster)

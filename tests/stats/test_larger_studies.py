@@ -96,7 +96,7 @@ def test_a_purchase_agrees_with_what_a_study_of_that_size_is_said_to_show(n_anno
     assert least_with_items(mean, items) <= DIFFERENCE < least_with_items(mean, items - 1)
 
 
-def test_a_study_of_the_size_there_is_has_its_precision_and_none_shows_the_hidden():
+def test_a_study_of_the_size_there_is_has_its_precision_and_chance_or_one_item_tells_nothing():
     rng = np.random.default_rng(5)
     for n_annotators, n_missing in ((1, 0), (2, 0), (3, 0), (6, 0), (4, 7)):
         item, annotator, values = (column[n_missing:] for column in drawn(rng, 20, n_annotators))
@@ -110,9 +110,6 @@ def test_a_study_of_the_size_there_is_has_its_precision_and_none_shows_the_hidde
     assert purchase_to_distinguish(mean, 0.2).annotators == np.inf
     assert purchase_to_distinguish(known(2), DIFFERENCE).items == np.inf
     assert np.isfinite(purchase_to_distinguish(known(2, n_items=100), DIFFERENCE).annotators)
-
-
-def test_nothing_is_told_from_zero_by_no_chance_or_one_item():
     mean = known(3)
     with refused(InvalidValue, "alpha_out_of_range"):
         purchase_to_distinguish(mean, 0.4, alpha=0.0)
@@ -128,7 +125,7 @@ def mean_of(rng, shape=(30, 4), of_annotators=0.4):
     return mean_over_items_and_annotators(item, annotator, y)
 
 
-def test_families_of_means_share_freedom_and_leave_out_what_does_not_fit():
+def test_families_of_means_share_freedom_and_p_is_larger_with_less_of_it():
     for seed in range(20):
         mean = mean_of(np.random.default_rng(seed), of_annotators=0.2)
         family = family_of_means([mean])
@@ -150,9 +147,6 @@ def test_families_of_means_share_freedom_and_leave_out_what_does_not_fit():
     assert part.method == "two-way-clusters"
     assert family_of_means([part]) is None
     assert FamilyOfMeans(0.0, 1.0, 1.0).freedom_of(part) == part.freedom
-
-
-def test_p_is_larger_with_less_freedom_and_missing_where_nothing_varies():
     mean = mean_of(np.random.default_rng(3))
     assert mean.p_with(mean.freedom) == mean.p
     assert mean.p_with(2.0) > mean.p_with(3.0)
@@ -168,7 +162,7 @@ def crossed(table):
     return [*codes, table.ravel()]
 
 
-def test_items_by_raters_have_the_components_of_moments_and_of_likelihood():
+def test_components_of_crossed_designs_are_those_of_moments_and_of_likelihood():
     example = worked_example(12)
     items, annotators, values = crossed(example["inputs"]["ratings"])
     found, expected = variance_components(items, annotators, values), example["expected"]
@@ -188,9 +182,6 @@ def test_items_by_raters_have_the_components_of_moments_and_of_likelihood():
     assert not found.balanced
     for name, upstream in {"item": "i", "annotator": "r", "residual": "residual"}.items():
         assert found.raw[name] == pytest.approx(expected[upstream], abs=0.005)
-
-
-def test_items_by_systems_by_raters_and_what_more_would_buy():
     example = worked_example(13)
     items, systems, annotators, values = crossed(example["inputs"]["ratings_item_system_rater"])
     found = variance_components(items, annotators, values, systems=systems)
@@ -221,7 +212,7 @@ def restricted_log_likelihood(y, incidences, components):
     )
 
 
-def test_three_unbalanced_facets_maximise_the_restricted_likelihood():
+def test_unbalanced_facets_maximise_the_likelihood_and_moments_are_unbiased():
     rng = np.random.default_rng(2)
     items, systems, annotators = (axis.ravel() for axis in np.indices((12, 4, 6)))
     values = rng.normal(size=12)[items] + rng.normal(size=4)[systems]
@@ -239,9 +230,6 @@ def test_three_unbalanced_facets_maximise_the_restricted_likelihood():
         for factor in (0.8, 0.95, 1.05, 1.25):
             moved = found.components | {name: found.components[name] * factor + 1e-3}
             assert restricted_log_likelihood(y, incidences, moved) < best + 1e-6
-
-
-def test_moments_are_unbiased_in_unbalanced_designs():
     rng = np.random.default_rng(3)
     items, annotators = (axis.ravel() for axis in np.indices((40, 8)))
     sums = np.zeros(3)
@@ -252,9 +240,6 @@ def test_moments_are_unbiased_in_unbalanced_designs():
         found = variance_components(items[kept], annotators[kept], values[kept], method="anova")
         sums += [found.raw[name] for name in ("item", "annotator", "residual")]
     assert sums / 200 == pytest.approx([2.25, 1.0, 0.25], rel=0.12)
-
-
-def test_annotators_of_one_item_each_cannot_be_told_from_the_residual():
     found = variance_components(np.repeat(np.arange(30), 3), np.arange(90), np.arange(90) % 7)
     assert found.confounded == {"annotator": "residual"}
     assert np.isnan(found.raw["annotator"])

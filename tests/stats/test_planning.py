@@ -18,9 +18,8 @@ from tests.stats.worked_examples import worked_example
 SIZES = worked_example(10)["expected"]
 
 
-@pytest.mark.parametrize(
-    ("function", "name", "names", "options"),
-    [
+def test_items_for_widths_and_tests_of_agreement_and_correlation_are_the_known_ones():
+    for function, name, names, options in (
         (correlation_sizes.items_for_correlation, "correlation_test", "rho", "power alpha"),
         (
             agreement_sizes.items_for_kappa,
@@ -34,18 +33,13 @@ SIZES = worked_example(10)["expected"]
         ),
         (agreement_sizes.items_for_icc, "icc_walter_one_sided", "icc null", "raters power"),
         (agreement_sizes.items_for_icc_width, "icc_bonett_width", "icc width", "raters"),
-    ],
-)
-def test_items_for_correlations_kappas_and_intraclass_correlations(function, name, names, options):
-    for case in SIZES[name]:
-        values = [case[each] for each in names.split()]
-        exact = function(*values, **{each: case[each] for each in options.split()})
-        assert exact == pytest.approx(case["n_exact"], abs=1e-4)
-        if name in ("correlation_test", "kappa_donner_eliasziw"):
-            assert sample_sizes.whole_items(exact) == case["n"]
-
-
-def test_the_power_and_the_least_items_of_the_width_of_a_correlation():
+    ):
+        for case in SIZES[name]:
+            values = [case[each] for each in names.split()]
+            exact = function(*values, **{each: case[each] for each in options.split()})
+            assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+            if name in ("correlation_test", "kappa_donner_eliasziw"):
+                assert sample_sizes.whole_items(exact) == case["n"]
     for case in SIZES["power_of"]:
         power = correlation_sizes.power_for_correlation(case["rho"], case["n"])
         assert power == pytest.approx(case["power"], abs=1e-6)
@@ -54,8 +48,6 @@ def test_the_power_and_the_least_items_of_the_width_of_a_correlation():
         least = correlation_sizes.items_for_correlation_width(value, width, coefficient=kind)
         assert least == case["least"]
 
-
-def test_the_correction_is_of_two_raters_who_agree_well_alone_and_the_example_is_met():
     def added(icc: float, raters: int) -> float:
         narrow, wide = (
             agreement_sizes.items_for_icc_width(icc, width, raters=raters) for width in (0.1, 0.2)
@@ -66,9 +58,6 @@ def test_the_correction_is_of_two_raters_who_agree_well_alone_and_the_example_is
     assert added(0.69, 2) == pytest.approx(0, abs=1e-9)
     assert added(0.9, 3) == pytest.approx(0, abs=1e-9)
     assert agreement_sizes.items_for_icc_width(0.85, 0.2, raters=4) == pytest.approx(19.2, abs=0.05)
-
-
-def test_items_for_a_difference_are_those_of_statsmodels():
     from statsmodels.stats.power import TTestPower
 
     ours = sample_sizes.items_for_difference(0.4, 1.3, power=0.9)
@@ -237,7 +226,7 @@ def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_powe
     assert rows[["delta", "se", "power"]].isna().all(axis=None)
 
 
-def test_the_least_number_is_named_and_a_seed_decides_the_curve():
+def test_the_least_number_is_named_and_what_cannot_be_used_is_refused_by_name():
     rows = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
     least = items_needed(rows, 0.8)["n_items"].iloc[0]
     reached = rows.loc[rows["power"] >= 0.8, "n_items"].min()
@@ -250,11 +239,7 @@ def test_the_least_number_is_named_and_a_seed_decides_the_curve():
     assert not first.equals(other)
     frame = pilot(10).assign(b=np.nan)
     assert curve(frame)["power"].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+    for options, code in (
         ({"n_items": []}, "n_items_out_of_range"),
         ({"n_items": [1]}, "n_items_out_of_range"),
         ({"n_annotators": [3]}, "reliability_missing"),
@@ -262,8 +247,6 @@ def test_the_least_number_is_named_and_a_seed_decides_the_curve():
         ({"n_studies": 1}, "n_studies_out_of_range"),
         ({"coefficient": "spa", "level": "system"}, "unknown_coefficient"),
         ({"level": "sample"}, "unknown_level"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_by_name(options, code):
-    with refused(InvalidValue, code):
-        curve(pilot(5), **options)
+    ):
+        with refused(InvalidValue, code):
+            curve(pilot(5), **options)

@@ -28,7 +28,7 @@ def expected_limits(row):
     return [row["estimate"], row["low"], row["high"]]
 
 
-def test_means_and_paired_differences_equal_those_of_ppi_python():
+def test_means_differences_and_clusters_of_one_size_equal_those_of_ppi_python():
     example = worked_example(3)
     human, judge = columns_of(example["inputs"])
     expected = example["expected"]
@@ -49,9 +49,6 @@ def test_means_and_paired_differences_equal_those_of_ppi_python():
     human[:n] = np.subtract(inputs["human_a"], inputs["human_b"])
     result = prediction_powered_mean(human, judge, small_sample=False)
     assert limits(result) == pytest.approx(expected_limits(expected["ppi_plus_plus"]), abs=1e-8)
-
-
-def test_clusters_of_one_size_equal_ppi_python_on_their_means_and_strata_have_a_lambda_each():
     example = worked_example(6)
     inputs = example["inputs"]
     human = [*inputs["human"], *[np.nan] * (len(inputs["judge"]) - len(inputs["human"]))]
@@ -97,7 +94,7 @@ def test_small_samples_are_covered_as_often_as_said(rho, n_labelled):
     assert narrower / trials > (0.9 if rho else -1)
 
 
-def test_clusters_labelled_in_part_still_cover():
+def test_clusters_labelled_in_part_cover_and_a_judge_that_knows_nothing_adds_nothing():
     rng = np.random.default_rng(7)
     trials, covered = 200, 0
     for _ in range(trials):
@@ -108,9 +105,6 @@ def test_clusters_labelled_in_part_still_cover():
         result = prediction_powered_mean(human, judge, clusters=cluster)
         covered += result.ci_low <= 0 <= result.ci_high
     assert covered / trials >= 0.93
-
-
-def test_a_judge_that_knows_nothing_adds_nothing_and_one_of_few_unrated_items_is_not_said_to():
     rng = np.random.default_rng(1)
     human = np.where(np.arange(100) < 40, rng.normal(size=100), np.nan)
     result = prediction_powered_mean(human, np.ones(100))

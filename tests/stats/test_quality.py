@@ -33,19 +33,16 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 def test_simulated_faults_are_flagged_alike_for_one_seed_and_careful_annotators_are_not():
     counts = simulated_counts(5, first=5000)
-
     assert {fault: counts[fault]["any"] > 0 for fault in FAULTS} == dict.fromkeys(FAULTS, True)
     assert counts["careful"]["any"] <= 0.02 * counts["careful"]["all"]
     first, again = (annotator_flags(simulated_study(7).evidence) for _ in range(2))
     pd.testing.assert_frame_equal(first, again)
 
 
-def test_the_chance_of_hits_is_a_tail_that_hardly_ever_flags_a_handful():
+def test_a_tail_flags_no_handful_and_what_everybody_fails_speaks_against_the_check():
     names = ["a"] * 10 + ["b"] * 30
     hits = [True] * 2 + [False] * 8 + [True] * 3 + [False] * 27
-
     table = excess_hits(names, hits, prior_rate=0.1, prior_weight=10).set_index("annotator")
-
     overall = (3 + 1) / (30 + 10)  # the others' hits, and one of ten by the prior
     rate = (3 + overall * 10) / (30 + 10)
     assert table.loc["a", "expected"] == pytest.approx(10 * rate)
@@ -60,12 +57,8 @@ def test_the_chance_of_hits_is_a_tail_that_hardly_ever_flags_a_handful():
         table = excess_hits(names, hits.ravel(), units=checks)
         flagged += (table["p_value"] <= 0.002).tolist()
     assert np.mean(flagged) < 0.006
-
-
-def test_a_check_that_everybody_fails_speaks_against_the_check_and_degraded_ones_score_lower():
     names = [f"w{number}" for number in range(12) for _ in range(4)]
     checks = pd.DataFrame({"annotator": names, "check": list("abcd") * 12, "is_failed": True})
-
     assert annotator_flags(Evidence(checks=checks)).empty
     assert degraded_failed(50, 50, lowest=0)
     assert not degraded_failed(49, 50, lowest=0)
@@ -75,7 +68,7 @@ def test_a_check_that_everybody_fails_speaks_against_the_check_and_degraded_ones
         degraded_failed(1, float("nan"), lowest=0)
 
 
-def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
+def test_experts_are_no_copies_and_a_change_is_dated_but_steady_work_has_none():
     """On two categories and hard items a group that knows the answer agrees nearly always."""
     rng = np.random.default_rng(3)
     truth = rng.integers(2, size=80)
@@ -83,19 +76,13 @@ def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
     beginners = np.where(rng.random((12, 80)) < 0.55, truth, 1 - truth)
     values = np.vstack([experts, beginners]).astype(float)
     annotator, unit = np.indices(values.shape)
-
     pairs = colluding_pairs(unit.ravel(), annotator.ravel(), values.ravel())
-
     assert pairs.empty
-
-
-def test_a_change_is_dated_and_steady_work_has_none():
     rng = np.random.default_rng(0)
     steady, later = rng.random(40), np.concatenate([rng.random(25), 1.5 + rng.random(15)])
     table = late_change(
         ["steady"] * 40 + ["later"] * 40, [*range(40)] * 2, np.concatenate([steady, later])
     ).set_index("annotator")
-
     assert table.loc["later", "n_before"] == 25
     assert table.loc["later", "p_value"] < 1e-5
     assert table.loc["steady", "p_value"] > 0.05
@@ -112,11 +99,8 @@ def test_two_random_clickers_of_twelve_are_found_without_checks(name):
     assert found_share(design, 10) >= 0.8
 
 
-def test_six_random_clickers_of_twelve_do_not_hide_each_other():
+def test_random_clickers_do_not_hide_each_other_nor_among_unordered_categories():
     assert found_share(replace(DESIGNS[FIVE_POINTS], n_faulty=6), 5) >= 0.8
-
-
-def test_random_choices_among_unordered_categories_are_found():
     rng = np.random.default_rng(5)
     truth = rng.integers(4, size=60)
     values = np.where(rng.random((8, 60)) < 0.7, truth, rng.integers(4, size=(8, 60)))
@@ -124,13 +108,11 @@ def test_random_choices_among_unordered_categories_are_found():
     annotator, unit = np.indices(values.shape)
     columns = {"annotator": annotator, "question": annotator * 0, "unit": unit, "value": values}
     choices = pd.DataFrame({name: column.ravel() for name, column in columns.items()})
-
     flags = annotator_flags(Evidence(choices=choices))
-
     assert flags[["annotator", "flag"]].to_numpy().tolist() == [[3, "unrelated"]]
 
 
-def test_the_limit_of_random_agreement_is_that_of_drawn_permutations():
+def test_the_limit_of_random_agreement_is_that_of_permutations_and_little_agreement_flags_nobody():
     rng = np.random.default_rng(8)
     values = np.clip(rng.normal(0.5, 0.2, 30) + 0.2 * rng.normal(size=(4, 30)), 0, 1)
     block = np.repeat([0, 1, 2], 10)  # such as three questions
@@ -138,7 +120,6 @@ def test_the_limit_of_random_agreement_is_that_of_drawn_permutations():
     table = unrelated_annotators(
         annotator.ravel(), unit.ravel(), np.tile(block, 4), values.ravel()
     ).set_index("annotator")
-
     peers = values[1:].mean(axis=0)
     centered = [
         each - np.array([each[block == b].mean() for b in block]) for each in (*values, peers)
@@ -154,9 +135,6 @@ def test_the_limit_of_random_agreement_is_that_of_drawn_permutations():
         drawn.append(own[order] @ others / scale)
     z = reference.norm.isf(0.01)
     assert table.loc[0, "by_chance"] == pytest.approx(z * np.std(drawn), rel=0.04)
-
-
-def test_nobody_is_unlike_the_others_if_all_agree_little():
     design = replace(Design(), noise=(3.0, 5.0))
     honest = flag_counts(design, 10)[HONEST]
     assert honest["unrelated"] == 0
@@ -181,23 +159,18 @@ def test_harsh_and_lenient_raters_draw_no_straight_lines_and_those_who_do_are_fo
     assert len(flagged) - flagged.count(10) - flagged.count(11) <= 0.01 * 12 * 10
 
 
-def test_the_test_of_positions_is_friedmans():
+def test_positions_are_tested_as_friedman_does_and_ten_firsts_are_flagged_by_themselves():
     rng = np.random.default_rng(4)
     values = rng.permuted(np.tile(np.arange(4.0), (15, 1)), axis=1) + np.array([1, 0, 0, 0]) * 0.5
     ranks = values.argsort(axis=1).argsort(axis=1).astype(float)
     page, position = np.indices(ranks.shape)
-
     row = position_tests(
         ["a"] * 60, page.ravel(), ["q"] * 60, position.ravel(), ranks.ravel()
     ).iloc[0]
-
     expected = reference.friedmanchisquare(*ranks.T)
     assert row["p_value"] == pytest.approx(expected.pvalue)
     assert row["concordance"] == pytest.approx(expected.statistic / (15 * 3))
     assert (row["n"], row["expected"]) == (15, pytest.approx(15 / 4))
-
-
-def test_ten_preferences_for_the_first_shown_are_flagged_though_nobody_else_answers():
     ratings = pd.DataFrame(
         {
             "annotator": "w",

@@ -46,7 +46,7 @@ def test_the_value_is_that_of_the_means_over_all_topics():
         assert each.value == each.ci_high == pytest.approx(1)
 
 
-def test_intervals_hold_1_where_true_rankings_are_the_same_and_noise_swaps_systems():
+def test_intervals_hold_1_where_true_rankings_are_the_same_and_unmoved_values_have_none():
     rng = np.random.default_rng(2)
     held, values = [], []
     for _ in range(40):
@@ -57,9 +57,6 @@ def test_intervals_hold_1_where_true_rankings_are_the_same_and_noise_swaps_syste
         values.append(tau.value)
     assert np.mean(values) < 0.7
     assert np.mean(held) > 0.9
-
-
-def test_swaps_lower_the_upper_limit_and_unmoved_values_have_no_interval():
     noise = 0.1 * np.random.default_rng(3).normal(size=(2, 4, 50))
     # the last two are so close that samples of topics swap them now and then
     first = np.array([[0.9], [0.7], [0.4], [0.38]]) + noise[0]
@@ -103,30 +100,24 @@ def test_scores_are_means_or_where_topics_lack_mean_differences_on_topics_of_bot
     np.testing.assert_allclose(weighted_scores(values, weights), expected, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "name", "code"),
-    [
+def test_what_has_no_order_has_a_reason():
+    for first, second, name, code in (
         (np.ones((3, 5)), np.eye(3, 5), "tau_b", "all_tied"),
         (np.ones((3, 5)), np.eye(3, 5), "tau_ap_a", "truth_tied"),
         (np.ones((1, 5)), np.ones((1, 5)), "tau_b", "too_few_systems"),
         (np.eye(3), np.eye(3)[::-1], "tau_b", "all_tied"),
-    ],
-)
-def test_what_has_no_order_has_a_reason(
-    first: np.ndarray, second: np.ndarray, name: Similarity, code: str
-):
-    samples = topic_samples(first.shape[1], 100, 1)
-    (found,) = similarities_over_topics(first, second, [name], samples=samples)
-    assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
-    assert found.reason.code == code
+    ):
+        samples = topic_samples(first.shape[1], 100, 1)
+        (found,) = similarities_over_topics(first, second, [name], samples=samples)
+        assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
+        assert found.reason.code == code
 
 
 SAMPLES = topic_samples(4, 10, 1)
 
 
-@pytest.mark.parametrize(
-    ("call", "code"),
-    [
+def test_what_cannot_be_used_is_refused():
+    for call, code in (
         (
             lambda: similarities_over_topics(*np.ones((2, 2, 5)), ["tau_b"], samples=SAMPLES),
             "different_topics",
@@ -142,11 +133,9 @@ SAMPLES = topic_samples(4, 10, 1)
         (lambda: rbo(groups("a"), groups("a"), p=1.0), "p_out_of_range"),
         (lambda: rbo(groups("a"), groups("a"), ties="c"), "unknown_ties"),
         (lambda: tau_ap_a([1, 1, 2], [1, 2, 3]), "truth_tied"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(call, code):
-    with refused(InvalidValue, code):
-        call()
+    ):
+        with refused(InvalidValue, code):
+            call()
 
 
 def test_random_assessors_have_the_distribution_of_all_choices():
@@ -169,7 +158,7 @@ def test_random_assessors_have_the_distribution_of_all_choices():
     assert drawn.n_topics_with_choice == 0
 
 
-def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
+def test_overlap_is_what_either_calls_relevant_and_resampled_by_rows_and_columns():
     first = np.array([1, 1, 1, 0, 0, 1])
     second = np.array([1, 0, 1, 1, 0, 1])
     topics = np.array([1, 1, 2, 2, 3, 3])
@@ -183,9 +172,6 @@ def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
     found = relevant_overlap([0, 0], [0, 0], [1, 2])
     assert np.isnan(found.value)
     assert found.reason.code == "nothing_relevant"
-
-
-def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
     rng = np.random.default_rng(6)
     values = rng.normal(size=(8, 1)) + rng.normal(size=(8, 12))
     limits = two_way_bootstrap(values, n_resamples=20_000, rng=1)
@@ -197,7 +183,7 @@ def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
         assert np.isnan(two_way_bootstrap(np.ones(shape))).all()
 
 
-def test_weighted_means_are_those_of_the_targets_the_strata_were_drawn_from():
+def test_weighted_means_are_of_all_targets_and_have_a_reason_without_an_interval():
     rng = np.random.default_rng(6)
     sizes, drawn = np.array([900, 100]), np.array([20, 12])
     values = [rng.beta(1, 4, drawn[0]), rng.beta(4, 1, drawn[1])]
@@ -217,20 +203,14 @@ def test_weighted_means_are_those_of_the_targets_the_strata_were_drawn_from():
     found = weighted_mean_over_topics(values, [0.2] * 25)
     expected = (plain.value, plain.ci_low, plain.ci_high)
     assert (found.value, found.ci_low, found.ci_high) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("values", "strata", "code"),
-    [
+    for values, strata, code in (
         ([0.5], None, "too_few_topics"),
         ([0.5, 0.5, 0.5], None, "all_tied"),
         ([0.1, 0.5, 0.9], [1, 1, 2], "one_topic_in_stratum"),
-    ],
-)
-def test_weighted_means_without_an_interval_have_a_reason(values, strata, code):
-    found = weighted_mean_over_topics(values, [0.5] * len(values), strata)
-    assert np.isnan(found.ci_low)
-    assert found.reason.code == code
+    ):
+        found = weighted_mean_over_topics(values, [0.5] * len(values), strata)
+        assert np.isnan(found.ci_low)
+        assert found.reason.code == code
 
 
 # The test data of the R package ircor, and the values that it is tested with.
@@ -289,7 +269,7 @@ def test_coefficients_are_ircors(number: int):
     assert values == pytest.approx(OF_IRCOR[number], abs=5e-5)
 
 
-def test_tau_b_is_scipys_and_ties_of_an_estimate_are_the_mean_of_their_orders():
+def test_tau_b_is_scipys_and_rankings_have_the_coefficients_of_their_swaps():
     rng = np.random.default_rng(1)
     for _ in range(200):
         x, y = rng.integers(0, 6, (2, int(rng.integers(2, 12))))
@@ -300,9 +280,6 @@ def test_tau_b_is_scipys_and_ties_of_an_estimate_are_the_mean_of_their_orders():
     consistent = [order for order in orders if tau_b(order, estimate) > 0]
     expected = np.mean([tau_ap_a(truth, order) for order in consistent])
     assert tau_ap_a(truth, estimate) == pytest.approx(expected)
-
-
-def test_identical_rankings_have_1_opposite_ones_minus_1_and_swaps_at_the_top_weigh_more():
     values = [3.0, 2.0, 2.0, 1.0]
     assert tau_ap_b(values, values) == 1
     assert tau_ap_a([3, 2, 1], [1, 2, 3]) == -1 == tau_ap_b([3, 2, 1], [1, 2, 3])
@@ -311,9 +288,6 @@ def test_identical_rankings_have_1_opposite_ones_minus_1_and_swaps_at_the_top_we
     assert tau_ap_a(truth, at_top) == pytest.approx(0.5)
     assert tau_ap_a(truth, at_bottom) == pytest.approx(0.875)
     assert tau_b(truth, at_top) == tau_b(truth, at_bottom)
-
-
-def test_rows_have_the_values_of_one_after_another():
     rng = np.random.default_rng(2)
     x, y = rng.permuted(np.tile(np.arange(7.0), (50, 1)), axis=1), rng.integers(0, 4, (50, 7)) * 1.0
     rows = list(zip(x, y, strict=True))
@@ -325,9 +299,6 @@ def test_rows_have_the_values_of_one_after_another():
             rbo(tie_groups(names, a), tie_groups(names, b), p=0.8, ties=ties).ext for a, b in rows
         ]
         np.testing.assert_allclose(rbo_rows(x, y, p=0.8, ties=ties), one_by_one)
-
-
-def test_without_order_there_is_no_coefficient():
     for values in ([1.0], [2.0, 2.0, 2.0]):
         assert np.isnan([tau_b(values, values), tau_ap_b(values, values)]).all()
 

@@ -69,7 +69,6 @@ def as_lists(run: Run, grades: Grades, **options: object) -> JudgedLists:
 
 def of_ir_measures(run: Run, grades: Grades, name: str) -> np.ndarray:
     """Its values by topic; it is given ranks, since its providers break ties in two ways."""
-
     import ir_measures
 
     ranked = {
@@ -147,7 +146,7 @@ def test_measures_of_small_lists_are_those_by_hand():
     assert measure("Judged@5").values(lists).tolist() == [0.0, 0.5]
 
 
-def test_grades_below_0_say_the_same_and_infap_without_a_sample_is_ap():
+def test_grades_below_0_say_the_same_and_the_order_of_ties_can_be_chosen():
     """pytrec_eval itself ends with a fault of memory on grades below -1."""
     run, grades = collection(11, lowest=-3)
     level = {t: {d: max(g, -1) for d, g in docs.items()} for t, docs in grades.items()}
@@ -165,9 +164,6 @@ def test_grades_below_0_say_the_same_and_infap_without_a_sample_is_ap():
         measure("infAP").values(pooled), measure("AP").values(pooled), atol=1e-4
     )
     assert inferred.shape == average.shape == (N_TOPICS,)
-
-
-def test_the_order_of_ties_and_of_nearly_equal_scores_can_be_chosen():
     run = {"1": {"a": 1.0, "b": 1.0}}
     grades = {"1": {"a": 1}}
     assert measure("RR").values(as_lists(run, grades)).tolist() == [0.5]
@@ -178,9 +174,8 @@ def test_the_order_of_ties_and_of_nearly_equal_scores_can_be_chosen():
     assert measure("RR").values(exact).tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
+def test_a_measure_is_named_as_people_know_it_and_what_is_none_is_refused():
+    for text, name in (
         ("map", "AP"),
         ("map_cut_10", "AP@10"),
         ("recip_rank", "RR"),
@@ -193,16 +188,10 @@ def test_the_order_of_ties_and_of_nearly_equal_scores_can_be_chosen():
         ("RBP(p=0.8)", "RBP"),
         ("RBP( p = .95 , rel=2)", "RBP(p=0.95, rel=2)"),
         ("AP(judged_only=false)", "AP"),
-    ],
-)
-def test_a_measure_is_named_as_people_know_it(text: str, name: str):
-    assert measure(text).name == name
-    assert measure(measure(text).name) == measure(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+    ):
+        assert measure(text).name == name
+        assert measure(measure(text).name) == measure(text)
+    for text, code in (
         ("ERR@20", "unknown_measure"),
         ("P", "cutoff_missing"),
         ("P@0", "cutoff_out_of_range"),
@@ -218,16 +207,10 @@ def test_a_measure_is_named_as_people_know_it(text: str, name: str):
         ("P(rel=\N{ARABIC-INDIC DIGIT TWO})@5", "rel_out_of_range"),
         ("RBP(p=.\N{ARABIC-INDIC DIGIT FIVE})", "p_out_of_range"),
         ("", "unknown_measure"),
-    ],
-)
-def test_what_is_no_measure_is_refused_with_the_reason(text: str, code: str):
-    with refused(InvalidValue, code):
-        measure(text)
-
-
-@pytest.mark.parametrize(
-    ("changed", "code"),
-    [
+    ):
+        with refused(InvalidValue, code):
+            measure(text)
+    for changed, code in (
         ({"scores": np.array([1.0, np.nan])}, "scores_missing"),
         ({"documents": np.array([1, 1])}, "repeated_documents"),
         ({"judged_documents": np.array([0, 0])}, "repeated_documents"),
@@ -235,14 +218,12 @@ def test_what_is_no_measure_is_refused_with_the_reason(text: str, code: str):
         ({"topics": np.array([0, 1])}, "topics_out_of_range"),
         ({"documents": np.array([0.0, 1.0])}, "documents_not_whole"),
         ({"ties": "random"}, "unknown_ties"),
-    ],
-)
-def test_columns_that_cannot_be_lists_are_refused(changed: dict[str, object], code: str):
-    zeros, both = np.zeros(2, dtype=int), np.array([0, 1])
-    columns = {"topics": zeros, "documents": both, "scores": np.array([1.0, 2.0])}
-    columns |= {"judged_topics": zeros, "judged_documents": both, "grades": both}
-    with refused(InvalidValue, code):
-        judged_lists(**columns | changed, n_topics=1)  # type: ignore[arg-type]
+    ):
+        zeros, both = np.zeros(2, dtype=int), np.array([0, 1])
+        columns = {"topics": zeros, "documents": both, "scores": np.array([1.0, 2.0])}
+        columns |= {"judged_topics": zeros, "judged_documents": both, "grades": both}
+        with refused(InvalidValue, code):
+            judged_lists(**columns | changed, n_topics=1)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +241,7 @@ def padded(lists):
     return table
 
 
-def test_each_predictor_is_its_formula(lists):
+def test_each_predictor_is_its_formula_and_missing_without_a_list_or_a_divisor(lists):
     scores, corpus = lists
     table, k = padded(scores), 10
     falling = [sorted(each.tolist(), reverse=True) for each in scores]
@@ -284,9 +265,6 @@ def test_each_predictor_is_its_formula(lists):
             name, table, corpus_score=corpus, cutoff=k, share=0.3, query_terms=2
         )
         np.testing.assert_allclose(found, values, rtol=1e-10, err_msg=name)
-
-
-def test_predictors_are_missing_without_a_list_or_a_divisor():
     table = np.array([[1.0, 2.0], [np.nan, np.nan]])
     for name in ("nqc", "wig", "smv", "sigma_k", "sigma_max", "n_sigma", "max", "mean"):
         found = query_difficulty(name, table, corpus_score=[1.0, 1.0])
@@ -298,9 +276,8 @@ def test_predictors_are_missing_without_a_list_or_a_divisor():
     np.testing.assert_allclose(sigma_max(small + 1e6), sigma_max(small), rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("call", "code"),
-    [
+def test_arguments_out_of_range_are_refused():
+    for call, code in (
         (lambda: n_sigma([[1.0, -1.0]]), "scores_not_positive"),
         (lambda: smv([[-1.0, -4.0]], [1.0]), "scores_not_positive"),
         (lambda: n_sigma([[1.0]], share=0), "share_out_of_range"),
@@ -310,8 +287,6 @@ def test_predictors_are_missing_without_a_list_or_a_divisor():
         (lambda: wig([[1.0]], [0.0], query_terms=0), "query_terms_out_of_range"),
         (lambda: query_difficulty("nqc", [[1.0]]), "corpus_score_missing"),
         (lambda: query_difficulty("clarity", [[1.0]]), "unknown_predictor"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(call, code):
-    with refused(InvalidValue, code):
-        call()
+    ):
+        with refused(InvalidValue, code):
+            call()

@@ -183,54 +183,43 @@ def scored(seed=0, n=N_ITEMS):
     return truth, truth + rng.normal(0, 0.7, size=n), rng
 
 
-def of_correlation(human, judge, covariate):
-    return prediction_powered_correlation(human, judge, covariate)
+ESTIMATES = {
+    "mean": lambda human, judge, _covariate: prediction_powered_mean(human, judge),
+    "median": lambda human, judge, _covariate: prediction_powered_quantile(human, judge),
+    "correlation": prediction_powered_correlation,
+    "slopes": lambda human, judge, x: prediction_powered_regression(human, judge, {"length": x}),
+}
 
 
-def of_slopes(human, judge, covariate):
-    return prediction_powered_regression(human, judge, {"length": covariate})
-
-
-def of_mean(human, judge, _covariate):
-    return prediction_powered_mean(human, judge)
-
-
-def of_median(human, judge, _covariate):
-    return prediction_powered_quantile(human, judge)
-
-
-ESTIMATES = (of_mean, of_median, of_correlation, of_slopes)
-
-
-@pytest.mark.parametrize("estimate", ESTIMATES)
-def test_labels_of_the_highest_scores_give_no_value(estimate):
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_labels_of_the_highest_scores_give_no_value(name):
     truth, judge, rng = scored()
     length = rng.normal(size=N_ITEMS)
     human = np.where(stats.rankdata(judge) > N_ITEMS - 60, truth, np.nan)
-    found = estimate(human, judge, length)
+    found = ESTIMATES[name](human, judge, length)
     assert found.reason == "labels_do_not_overlap"
     assert "labels_not_random" in codes_of(found.notes)
-    one = found.coefficients[1] if estimate is of_slopes else found
+    one = found.coefficients[1] if name == "slopes" else found
     assert np.isnan([one.value, one.ci_low, one.people_only.value, one.people_only.ci_low]).all()
 
 
-@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize("name", ESTIMATES)
 @pytest.mark.parametrize("by", ["judge", "middle", "covariate"])
-def test_labels_that_depend_on_what_is_known_are_warned_of(estimate, by):
+def test_labels_that_depend_on_what_is_known_are_warned_of(name, by):
     truth, judge, rng = scored(1)
     length = rng.normal(size=N_ITEMS)
-    if by == "covariate" and estimate in (of_mean, of_median):
+    if by == "covariate" and name in ("mean", "median"):
         return
     drawn = {
         "judge": rng.random(N_ITEMS) < stats.norm.cdf(judge - 4),
         "middle": (np.abs(judge - 3.2) < 0.8) & (rng.random(N_ITEMS) < 0.5),
         "covariate": rng.random(N_ITEMS) < stats.norm.cdf(length - 0.8),
     }[by]
-    found = estimate(np.where(drawn, truth, np.nan), judge, length)
+    found = ESTIMATES[name](np.where(drawn, truth, np.nan), judge, length)
     assert "labels_not_random" in codes_of(found.notes)
     assert found.reason is None
     random = rng.permutation(N_ITEMS) < drawn.sum()
-    found = estimate(np.where(random, truth, np.nan), judge, length)
+    found = ESTIMATES[name](np.where(random, truth, np.nan), judge, length)
     assert "labels_not_random" not in codes_of(found.notes)
 
 
@@ -281,7 +270,7 @@ def test_whole_clusters_with_the_highest_scores_give_no_value(n_clusters, n_labe
     assert "labels_not_random" in codes_of(found.notes)
 
 
-def test_few_clusters_are_rarely_warned_of():
+def test_few_clusters_are_rarely_warned_of_and_the_test_of_location_is_wilcoxons():
     rng = np.random.default_rng(0)
     for n_clusters, n_labeled, least in ((12, 2, 1.0), (12, 4, 1.0), (30, 8, 0.02)):
         trials, warned = 300, 0
@@ -292,9 +281,6 @@ def test_few_clusters_are_rarely_warned_of():
             labeled = rng.permutation(n_clusters)[cluster] < n_labeled
             warned += not compare_labeled(labeled, {"judge": judge}, cluster=cluster).is_random
         assert warned / trials <= 0.03
-
-
-def test_the_test_of_location_is_wilcoxons():
     _, judge, rng = scored(3, n=50)
     judge = np.round(judge)
     labeled = rng.permutation(50) < 20

@@ -29,25 +29,19 @@ LEVELS = ["item", "system", "pooled"]
 COEFFICIENTS = ["pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star"]
 
 
-@pytest.mark.parametrize(
-    ("r12", "r13", "r23", "n", "t", "p"),
-    [
+def test_williams_is_what_other_programs_print_or_undefined():
+    for r12, r13, r23, n, t, p in (
         # printed by the documentation of R's psych (r.test) and by users of R's cocor
         (0.4, 0.5, 0.1, 103, -0.89, 0.37),
         (0.5447, 0.8, 0.0729, 70, -2.8114, 0.0065),
         (0.8066, 0.2383, 0.2255, 177, 9.3823, 0.0),
         (-0.1741, 0.2015, 0.3734, 646, -9.0340, 0.0),
-    ],
-)
-def test_williams_is_what_other_programs_print(r12, r13, r23, n, t, p):
-    result = williams_test(r12, r13, r23, n)
-    # the correlations are rounded too
-    assert result.t == pytest.approx(t, rel=2e-3 if n == 103 else 3e-4)
-    assert result.p == pytest.approx(p, abs=0.005 if n == 103 else 5e-5)
-    assert result.df == n - 3
-
-
-def test_williams_is_undefined_for_the_same_metric_or_too_few_points():
+    ):
+        result = williams_test(r12, r13, r23, n)
+        # the correlations are rounded too
+        assert result.t == pytest.approx(t, rel=2e-3 if n == 103 else 3e-4)
+        assert result.p == pytest.approx(p, abs=0.005 if n == 103 else 5e-5)
+        assert result.df == n - 3
     assert np.isnan(williams_test(0.5, 0.5, 1.0, 50).p)
     assert np.isnan(williams_test(0.5, 0.4, 0.2, 3).p)
     assert np.isnan(williams_test(float("nan"), 0.4, 0.2, 30).p)
@@ -169,19 +163,16 @@ def test_a_seed_is_recorded_and_decides_the_p():
     assert permuted(frame, rng=np.random.default_rng(3), **options).seed is None
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+def test_what_cannot_be_used_is_refused_by_name():
+    for options, code in (
         ({"swap": "cells"}, "unknown_swap"),
         ({"n_permutations": 0}, "n_permutations_out_of_range"),
         ({"coefficient": "tau"}, "unknown_coefficient"),
         ({"level": "sample"}, "unknown_level"),
         ({"undefined": "ignore"}, "unknown_undefined"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_by_name(options, code):
-    with refused(InvalidValue, code):
-        permuted(pilot(1), **({"level": "item", "coefficient": "kendall"} | options))
+    ):
+        with refused(InvalidValue, code):
+            permuted(pilot(1), **({"level": "item", "coefficient": "kendall"} | options))
 
 
 def test_every_pair_of_metrics_is_compared_once_and_adjusted():
@@ -214,16 +205,13 @@ def compared(frame, metrics="ab", **options) -> pd.DataFrame:
     return compare_metrics(frame["human"], scores, **columns, **options)
 
 
-def test_williams_is_not_for_averages_or_ranks_and_one_metric_has_no_comparison():
+def test_one_metric_has_no_comparison_and_discoveries_are_adjusted_as_scipy_does():
     for level, coefficient in (("item", "pearson"), ("pooled", "kendall")):
         with refused(InvalidValue, "williams_unfit"):
             compared(pilot(1), "a", level=level, coefficient=coefficient, test="williams")
     comparisons = compared(pilot(1), "a", level="pooled", coefficient="pearson")
     assert len(comparisons) == 0
     assert {"p", "p_holm", "p_bh"} <= set(comparisons.columns)
-
-
-def test_discoveries_are_adjusted_as_scipy_does_and_holm_stops_at_1():
     p = np.random.default_rng(0).random(30) ** 3
     assert benjamini_hochberg(p) == pytest.approx(scipy.stats.false_discovery_control(p))
     p = [0.001, 0.6, 0.02, 0.02, 0.9]

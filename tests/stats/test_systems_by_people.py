@@ -18,7 +18,7 @@ def differences():
     return table, items, annotators
 
 
-def test_the_mean_over_items_and_annotators_is_a_quasi_f_and_signs_flip_whole():
+def test_means_over_items_and_annotators_are_a_quasi_f_and_of_items_t_tests():
     table, items, annotators = differences()
     expected = worked_example(17)["expected"]
     mean = mean_over_items_and_annotators(items, annotators, table.ravel())
@@ -35,9 +35,6 @@ def test_the_mean_over_items_and_annotators_is_a_quasi_f_and_signs_flip_whole():
     by_annotator = sign_flip_test(annotators, table.ravel())
     assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
     assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
-
-
-def test_means_of_items_are_t_tests_and_skewed_limits_halls_cubic():
     rng = np.random.default_rng(0)
     values = rng.normal(size=60)
     mean = mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
@@ -56,9 +53,6 @@ def test_means_of_items_are_t_tests_and_skewed_limits_halls_cubic():
         assert mean.t_against(limit) == pytest.approx(beyond)
     assert mean.ci_high - plain.ci_high > mean.ci_low - plain.ci_low > 0
     assert mean.p == pytest.approx(2 * stats.t.sf(mean.t_against(0.0), 24))
-
-
-def test_few_annotators_raise_what_can_be_shown():
     assert least_distinguishable(1.0, np.inf) == pytest.approx(2.8016, abs=1e-4)
     assert least_distinguishable(0.5, 2) == pytest.approx(0.5 * (4.3027 + 1.0607), abs=1e-4)
     with refused(InvalidValue, "power_out_of_range"):
@@ -135,7 +129,7 @@ def test_covariates_are_estimated_whatever_their_unit():
         assert theirs == pytest.approx(mine / 1e12)
 
 
-def test_a_system_that_never_lost_is_refused_and_named_unless_half_wins_are_added():
+def test_systems_that_never_lost_are_refused_and_clusters_widen_the_intervals():
     result = abilities_with_ties(list("aaab"), list("bccc"), [1, 1, 1, 1])
     assert not result.converged
     assert result.reason is Reason.UNBEATEN
@@ -144,17 +138,11 @@ def test_a_system_that_never_lost_is_refused_and_named_unless_half_wins_are_adde
     assert result.converged
     assert result.abilities["a"] > result.abilities["b"] > result.abilities["c"]
     assert "half_wins" in codes_of(result.notes)
-
-
-def test_systems_that_never_met_and_ties_alone_are_refused():
     result = abilities_with_ties(list("aabb"), list("ccdd"), [1, -1, 1, -1])
     assert result.reason is Reason.NOT_COMPARED
     assert np.isnan(list(result.abilities.values())).all()
     result = abilities_with_ties(list("aab"), list("bcc"), [0, 0, 0])
     assert result.reason is Reason.ALL_TIES
-
-
-def test_clusters_widen_the_intervals_and_one_annotator_does_not_stand_for_others():
     first, second, outcome = comparisons()
     repeated = [column * 4 for column in (first, second, outcome)]
     items = list(range(len(first))) * 4
@@ -208,7 +196,7 @@ def paired(first, second):
     return items, items, np.repeat([1, 0], n), np.concatenate([first, second])
 
 
-def test_yes_and_no_give_the_conditional_odds_ratio_and_the_difference_of_agresti():
+def test_yes_and_no_give_the_conditional_odds_ratio_and_only_their_order_counts():
     """Approval of a prime minister twice (Agresti 2002, Categorical Data Analysis, section 10.1):
     794 yes both times, 150 yes then no, 86 no then yes, 570 no; the log odds ratio of a model
     with an effect of each person is log(86/150) = -0.556, the difference of shares -0.04 with
@@ -221,9 +209,6 @@ def test_yes_and_no_give_the_conditional_odds_ratio_and_the_difference_of_agrest
     assert one.lead.se == pytest.approx(0.0095, abs=1e-4)
     assert (one.lead.value / one.lead.se) ** 2 == pytest.approx(17.36, rel=0.02)
     assert one.odds_low < one.odds_ratio < one.odds_high < 1
-
-
-def test_only_the_order_counts_and_shares_of_yes_differ_by_the_lead():
     rng = np.random.default_rng(0)
     items, annotators = np.indices((30, 5)).reshape(2, -1)
     a, b = rng.integers(1, 6, size=(2, 150))
@@ -239,7 +224,7 @@ def test_only_the_order_counts_and_shares_of_yes_differ_by_the_lead():
     assert one.above + one.below + one.tied == pytest.approx(1)
 
 
-def test_ratings_all_alike_tied_or_unpaired_conclude_what_they_can():
+def test_ratings_all_alike_or_unpaired_conclude_what_they_can_and_odds_hold_1_as_p_says():
     one = ordered_comparison(*paired(np.full(12, 4), np.full(12, 2)))
     assert (one.above, one.odds_ratio) == (1, np.inf)
     assert 0.5 < one.lead.ci_low < one.lead.ci_high == 1
@@ -260,9 +245,6 @@ def test_ratings_all_alike_tied_or_unpaired_conclude_what_they_can():
     assert np.isnan([one.lead.p, one.lead.ci_low, one.lead.ci_high]).all()
     of_one_item = ordered_comparison([1] * 4, list("aabb"), [1, 0] * 2, [4, 2, 2, 4])
     assert np.isnan([of_one_item.lead.p, of_one_item.lead.ci_low]).all()
-
-
-def test_odds_hold_1_just_where_p_is_above_five_percent():
     rng = np.random.default_rng(3)
     for _ in range(50):
         a, b = rng.integers(1, 4, size=(2, 25))

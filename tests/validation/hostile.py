@@ -20,28 +20,18 @@ def hostile_tables(n_items=16, seed=1):
         for position, system in enumerate(SYSTEMS):
             good = position + rng.gauss(0, 1)
             judgments += [
-                {
-                    "question": question,
-                    "condition": condition,
-                    "item": item,
-                    "system": system,
-                    "annotator": person,
-                    "value": round(good + rng.gauss(0, 1), 1),
-                }
+                (question, condition, item, system, person, round(good + rng.gauss(0, 1), 1))
                 for question in (QUESTION, "style")
                 for person in ("Ann", "Bob", "Cem")
             ]
             scores += [
-                {
-                    "item": item,
-                    "system": system,
-                    "metric": metric,
-                    "signature": f"{metric}|v:1",
-                    "value": 1.0 if noise is None else good + noise * rng.gauss(0, 1),
-                }
+                (item, system, metric, good + noise * rng.gauss(0, 1) if noise else 1.0)
                 for metric, noise in METRICS.items()
             ]
-    return pd.DataFrame(judgments), pd.DataFrame(scores)
+    columns = ["question", "condition", "item", "system", "annotator", "value"]
+    table = pd.DataFrame(scores, columns=["item", "system", "metric", "value"])
+    table["signature"] = table["metric"] + "|v:1"
+    return pd.DataFrame(judgments, columns=columns), table
 
 
 def hostile_content(settings=SETTINGS):

@@ -39,7 +39,7 @@ def labels(tmp_path):
     return written(tmp_path / "labels.csv", rows)
 
 
-def test_alt_test_prints_the_published_numbers(labels):
+def test_alt_test_prints_published_numbers_and_reads_files_of_people_and_models(labels, tmp_path):
     options = ("--judge=gpt", "--epsilon=.15", "--min-items=25")
     found = answer("alt_test", labels, *RATINGS, *options)
     expected = worked_example(1)["expected"]
@@ -61,9 +61,6 @@ def test_alt_test_prints_the_published_numbers(labels):
     assert len(rest) >= len(found["controls"]) + len(found["annotators"])
     with refused(ColumnsUnfit, "judge_unknown"):
         command_output("alt_test", labels, *RATINGS, "--judge=claude")
-
-
-def test_alt_test_reads_the_files_of_people_and_of_models(labels, tmp_path):
     inputs = worked_example(1)["inputs"]
     people, models = tmp_path / "human_annotations.json", tmp_path / "llm_annotations.json"
     people.write_text(json.dumps(inputs["humans"], indent=1))
@@ -71,9 +68,7 @@ def test_alt_test_reads_the_files_of_people_and_of_models(labels, tmp_path):
     other = dict.fromkeys(inputs["judge"], "a")
     models.write_text(json.dumps({"gpt": inputs["judge"], "gemini": other}))
     options = ("--judge=gpt", "--epsilon=.15", "--min-items=25")
-
     found = answer("alt_test", people, f"--judge-file={models}", *options)
-
     in_one_file = answer("alt_test", labels, *RATINGS, *options)
     assert found["advantage_probability"] == pytest.approx(0.9273378951)
     reading = found.pop("reading")
@@ -98,7 +93,7 @@ def test_alt_test_concludes_nothing_from_too_little_data(tmp_path, annotators, n
     assert "nan" not in command_output("alt_test", path, *WHO, "--judge=J")
 
 
-def test_prediction_powered_gives_each_system_and_every_difference(tmp_path):
+def test_prediction_powered_gives_each_system_and_every_difference_or_one_mean(tmp_path):
     rng = np.random.default_rng(0)
     rows = []
     for item in range(200):
@@ -123,9 +118,6 @@ def test_prediction_powered_gives_each_system_and_every_difference(tmp_path):
     assert pair["p_adjusted"] < 0.001
     text = command_output("prediction_powered", path, *JUDGED)
     assert f"p = {pair['p_adjusted']:.4f} " in text
-
-
-def test_prediction_powered_without_systems_is_one_mean(tmp_path):
     inputs = worked_example(3)["inputs"]
     rows = [
         {"human": human, "judge": judge}
@@ -160,7 +152,7 @@ def lengths(tmp_path):
     return written(tmp_path / "lengths.csv", rows)
 
 
-def test_prediction_powered_spends_the_error_over_its_looks(lengths):
+def test_prediction_powered_spends_the_error_over_its_looks_and_gives_quantiles(lengths):
     alone = answer("prediction_powered", lengths, *JUDGED)
     looked = answer("prediction_powered", lengths, *JUDGED, "--looks=5", "--look=2")
     assert "look" not in alone
@@ -180,9 +172,6 @@ def test_prediction_powered_spends_the_error_over_its_looks(lengths):
         for look in ((), ("--looks=5", "--look=2"))
     )
     assert n_looked == n_lines + 1
-
-
-def test_prediction_powered_gives_quantiles_and_correlations_of_each_system(lengths):
     found = answer("prediction_powered", lengths, *JUDGED, "--quantile=.5")
     assert found["estimand"] == "quantile 0.5"
     assert [row["system"] for row in found["estimates"]] == ["A", "B"]
@@ -228,18 +217,15 @@ def test_prediction_powered_says_what_ratings_rise_by(lengths):
         assert (row["p"] < 0.05) == (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "named"),
-    [
+def test_options_that_do_not_fit_are_named():
+    for command, options, named in (
         ("prediction_powered", (*JUDGED, "--looks=2", "--look=3"), ["--look"]),
         ("prediction_powered", (*JUDGED, "--quantile=.5", "--correlation=x"), ["--correlation"]),
         ("compare_systems", ("--item=one",), ["--annotator", "--system", "--value"]),
         ("judge_drift", (*VERSIONS, "--tolerance=nan"), ["--tolerance", "nan"]),
-    ],
-)
-def test_options_that_do_not_fit_are_named(command, options, named):
-    with refused_naming(CommandError, *named):
-        command_output(command, "none.csv", *options)
+    ):
+        with refused_naming(CommandError, *named):
+            command_output(command, "none.csv", *options)
 
 
 LABELS = [{"item": i, "who": who, "value": i % 3} for i in range(40) for who in "abcJ"]
@@ -253,9 +239,8 @@ IN_CLUSTERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "rows", "line", "field"),
-    [
+def test_a_row_that_cannot_be_used_is_refused_with_line_and_field(tmp_path):
+    for command, options, rows, line, field in (
         ("prediction_powered", JUDGED, OUTPUTS, 4, "judge"),
         ("compare_systems", PREFERRED, WINNERS, 3, "best"),
         (
@@ -275,14 +260,10 @@ IN_CLUSTERS = [
         ("judge_drift", VERSIONS, [{"v1": 1, "v2": 2}, {"v1": "good", "v2": 3}], 3, "v1"),
         ("alt_test", (*WHO, "--judge=J"), [*LABELS, LABELS[5]], 162, None),
         ("variance_components", WHO, [*LABELS, LABELS[5]], 162, None),
-    ],
-)
-def test_a_row_that_cannot_be_used_is_refused_with_line_and_field(
-    tmp_path, command, options, rows, line, field
-):
-    path = written(tmp_path / "table.csv", rows)
-    with refused(TableRefused, line=line, field=field):
-        command_output(command, path, *options)
+    ):
+        path = written(tmp_path / "table.csv", rows)
+        with refused(TableRefused, line=line, field=field):
+            command_output(command, path, *options)
 
 
 def test_rogan_gladen_prints_the_corrected_share():
@@ -302,7 +283,7 @@ def test_rogan_gladen_prints_the_corrected_share():
     assert "nan" not in command_output("rogan_gladen", *counts)
 
 
-def test_compare_systems_compares_over_items_and_annotators(tmp_path):
+def test_compare_systems_compares_over_items_and_annotators_and_fits_davidsons_model(tmp_path):
     rng = np.random.default_rng(1)
     severity = rng.normal(size=8)
     rows = []
@@ -325,9 +306,6 @@ def test_compare_systems_compares_over_items_and_annotators(tmp_path):
     assert by_pair["A", "B"]["estimand"] == ESTIMANDS["quasi-f"]
     conclusions = [by_pair[pair]["conclusion"] for pair in (("A", "B"), ("B", "C"))]
     assert conclusions == ["better", "undecided"]
-
-
-def test_compare_systems_fits_davidsons_model_unless_a_system_always_won(tmp_path):
     rows = []
     for pair in worked_example(14)["inputs"]["pairs"]:
         for count, winner in (("a_wins", pair["a"]), ("b_wins", pair["b"]), ("ties", "")):
@@ -374,9 +352,8 @@ def test_variance_components_prints_components_and_plans_unless_there_is_no_nois
     assert min(found["estimates"].values()) >= 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "n"),
-    [
+def test_plan_rounds_up_states_its_assumptions_and_refuses_what_it_cannot_compute():
+    for arguments, n in (
         (("correlation", "--rho=-.281", "--power=.9"), 129),
         (("correlation-width", "--rho=.5", "--width=.2"), 219),
         (("kappa", "--kappa=.8", "--null=.6", "--prevalence=.3"), 149),
@@ -384,27 +361,19 @@ def test_variance_components_prints_components_and_plans_unless_there_is_no_nois
         (("icc", "--icc=.8", "--null=.6", "--raters=2"), 39),
         (("icc-width", "--icc=.8", "--width=.2", "--raters=3"), 36),
         (("difference", "--difference=.5", "--sd=1"), 34),
-    ],
-)
-def test_plan_rounds_up_and_states_its_assumptions(arguments, n):
-    found = answer("plan", *arguments)
-    assert found["n"] == n
-    assert found["n_exact"] <= n
-    assert found["assumptions"]["alpha"] == 0.05
-    assert command_output("plan", *arguments).startswith(f"{n} items")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
+    ):
+        found = answer("plan", *arguments)
+        assert found["n"] == n
+        assert found["n_exact"] <= n
+        assert found["assumptions"]["alpha"] == 0.05
+        assert command_output("plan", *arguments).startswith(f"{n} items")
+    for arguments, named in (
         (("kappa", "--kappa=.8", "--prevalence=.3"), ["--null"]),
         (("correlation", "--rho=1e-9"), []),
         (("difference", "--difference=1e-12", "--sd=1e10"), []),
-    ],
-)
-def test_plan_refuses_what_it_cannot_compute(arguments, named):
-    with refused_naming(CommandError, *named):
-        command_output("plan", *arguments)
+    ):
+        with refused_naming(CommandError, *named):
+            command_output("plan", *arguments)
 
 
 def anchors(tmp_path, shift: float) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from django.core.management import CommandError
 
@@ -15,7 +16,6 @@ from stats.correlation import correlation_at_level
 from stats.significance import compare_metrics
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
-from tests.stats.test_lmstyle_table1 import METRICS, cells, human
 from tests.validation.validation_tables import written
 from validation.plain_table import COEFFICIENTS
 
@@ -220,7 +220,7 @@ def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, r
     assert notes.pop() in text
 
 
-def test_without_json_there_is_a_table_to_read(write: Write):
+def test_there_is_a_table_to_read_and_what_it_lacks_or_does_not_fit_is_refused(write):
     path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
     lines = command_output("correlate", path, *NAMED, *options).split("\nRead 4 ")[0].splitlines()
@@ -231,26 +231,17 @@ def test_without_json_there_is_a_table_to_read(write: Write):
     comparisons = [line.split() for line in lines if " a - b " in line]
     assert {cells.count("–") for cells in comparisons} == {4}
     assert all(cells[-1] == "undefined_correlation" for cells in comparisons)
-
-
-@pytest.mark.parametrize(
-    ("lines", "line", "field"),
-    [
+    for lines, line, field in (
         (["item,system,human", "1,x,2"], 1, None),
         (["item,system,human,a", "1,x,good,1"], 2, "human"),
         (["item,system,human,a", "1,x,1,1", ",x,1,1"], 3, "item"),
         (["item,system,human,a"], None, None),
         (["item,system,human,a", "1,x,2,0.5", "1,y,2,0.1", "1,x,3,0.7"], 4, "a"),
         (["item,system,c,human,a", "1,x,p,2,0.5", "1,y,q,2,0.1"], 3, "c"),
-    ],
-)
-def test_what_a_table_lacks_is_reported_by_line_and_field(write: Write, lines, line, field):
-    cluster = ["--cluster=c"] if ",c," in lines[0] else []
-    with refused(TableRefused, line=line, field=field):
-        command_output("correlate", write(*lines), *NAMED, *cluster)
-
-
-def test_options_that_do_not_fit_are_refused(write: Write):
+    ):
+        cluster = ["--cluster=c"] if ",c," in lines[0] else []
+        with refused(TableRefused, line=line, field=field):
+            command_output("correlate", write(*lines), *NAMED, *cluster)
     path = write("item,system,human,a", "1,x,1,1")
     with refused(ColumnsUnfit, "column_twice"):
         command_output("correlate", path, *NAMED, "--metric=a")
@@ -273,7 +264,7 @@ def biased_metrics() -> list[dict[str, Any]]:
     ]
 
 
-def test_what_is_resampled_reaches_the_comparisons(tmp_path):
+def test_what_is_resampled_reaches_the_comparisons_and_clusters_widen_the_intervals(tmp_path):
     path = written(tmp_path / "t.csv", biased_metrics())
     options = ("--metric=b", "--level=system", "--coefficient=pearson", "--compare")
     rows = {}
@@ -293,9 +284,6 @@ def test_what_is_resampled_reaches_the_comparisons(tmp_path):
     assert both["ci_high"] > 0.7
     for row in rows.values():
         assert (row["p"] < 0.05) == (not row["ci_low"] <= 0 <= row["ci_high"])
-
-
-def test_clusters_of_items_widen_the_intervals(tmp_path):
     rng = np.random.default_rng(3)
     rows = []
     for item in range(60):
@@ -333,13 +321,61 @@ def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: W
     assert "Traceback" not in done.stderr
 
 
+METRICS = ["NLL", "ChatGPT", "BLEU", "SBERT", "StyleStrength"]
+SYSTEMS = ["vicuna13b", "vicuna7b", "llama7b", "llama13b"]
+
+
+def cells(folder: Path) -> pd.DataFrame:
+    """One row for each approved HIT and system: human values beside metric scores."""
+    batch = pd.read_csv(folder / "mturk_batch_results.csv")
+    approved = batch[batch["ApprovalTime"].notna()]
+    answers = pd.concat(
+        pd.DataFrame(
+            {
+                "hit": approved.index,
+                "dataset": approved["Input.dataset"],
+                "task": approved["Input.task"],
+                "speaker": approved["Input.Speaker"].str.strip(),
+                "model": system,
+                "Appropriateness": approved[f"Answer.Appropriateness_{system}"],
+                "Style": approved[f"Answer.Style_{system}"],
+            }
+        )
+        for system in SYSTEMS
+    )
+    scores = pd.read_csv(folder / "metric_scores.csv")
+    scores["speaker"] = scores["input"].str.strip()
+    key = ["dataset", "task", "speaker", "model"]
+    return answers.merge(scores[key + METRICS], how="left", on=key, validate="many_to_one")
+
+
+@pytest.fixture
+def lmstyle(shared_data: Path) -> tuple[pd.DataFrame, dict]:
+    folder = shared_data / "lmstyle"
+    return cells(folder), json.loads((folder / "table1.json").read_text())
+
+
+def human(frame: pd.DataFrame, metric: str) -> pd.Series:
+    return frame["Style" if metric == "StyleStrength" else "Appropriateness"]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("coefficient", ["pearson", "kendall", "spearman"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_pooled_correlations_are_reproduced(lmstyle, metric, coefficient):
+    frame, table = lmstyle
+    result = correlation_at_level(
+        human(frame, metric), frame[metric], level="pooled", coefficient=coefficient
+    )
+    assert result.n_rows == table["pooled"][metric]["n"]
+    assert result.value == pytest.approx(table["pooled"][metric][coefficient], abs=1e-9)
+
+
 @pytest.mark.shared_data
 @pytest.mark.parametrize("metric", METRICS)
-def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
-    folder = shared_data / "lmstyle"
-    frame = cells(folder)
+def test_lmstyle_table_1_comes_from_one_table(tmp_path, lmstyle, metric):
+    frame, published = lmstyle
     frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
-    published = json.loads((folder / "table1.json").read_text())["values"][metric]
     records = json.loads(
         command_output(
             "correlate",
@@ -350,7 +386,7 @@ def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
         )
     )["correlations"]
     by_style = {(row["by"], row["coefficient"]): row for row in records}
-    for style, expected in published.items():
+    for style, expected in published["values"][metric].items():
         for coefficient, name in (("pearson", "pearson"), ("kendall", "kendall_b")):
             row = by_style[style, coefficient]
             assert 100 * row["value"] == pytest.approx(expected[name], abs=1e-9)

@@ -134,7 +134,7 @@ def test_gaps_leave_each_metric_its_own_cells():
         assert row.ci_low < row.value < row.ci_high
 
 
-def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
+def test_swapped_items_give_the_same_p_as_one_test_of_what_both_scored():
     human, scores = random_tables(n_items=12)
     settings = Settings(
         levels=("item",), n_resamples=20, n_permutations=300, seed=5, test="perm_items"
@@ -159,9 +159,6 @@ def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
         )
         for name in ("delta", "p", "p_holm", "p_bh"):
             assert [getattr(t, name) for t in tests] == pytest.approx(list(alone[name])), name
-
-
-def test_a_pair_with_other_gaps_is_tested_on_what_both_scored():
     human, scores = random_tables(n_items=12, n_metrics=2, gaps=0.2)
     settings = Settings(
         levels=("item",), coefficients=("pearson",), n_permutations=200, test="perm_items"
@@ -192,7 +189,7 @@ def test_any_test_of_stats_may_be_named(test):
     assert 0 < pair.p <= 1
 
 
-def test_a_metric_that_follows_annotators_is_distinguished_from_noise_and_ranks_above_it():
+def test_a_metric_that_follows_annotators_ranks_above_noise_and_a_copy_differs_by_nothing():
     human, scores = random_tables(n_items=60, n_metrics=2)
     noise = score_table(np.random.default_rng(9).normal(size=(60, 4)), "noise")
     report = report_from_tables(human, pd.concat([scores, noise]), Settings(n_resamples=200))
@@ -208,9 +205,6 @@ def test_a_metric_that_follows_annotators_is_distinguished_from_noise_and_ranks_
     }
     assert len(p) == 6
     assert max(p.values()) < 0.01
-
-
-def test_a_copy_differs_by_nothing_and_a_test_that_was_not_done_says_why():
     human, scores = random_tables(n_metrics=1)
     both = pd.concat([scores, scores.assign(metric="copy")])
     for pair in report_from_tables(human, both, Settings(n_resamples=50)).comparisons:
@@ -258,7 +252,7 @@ def test_a_paired_bootstrap_states_the_seed_its_items_were_drawn_with(resample):
     }
 
 
-def test_ceilings_are_those_of_the_same_ratings_and_one_rating_leaves_none():
+def test_ceilings_are_those_of_the_same_ratings_and_scores_are_turned_round():
     human, scores = random_tables()
     settings = Settings(n_splits=7, seed=2, n_resamples=0)
     report = report_from_tables(human, scores, settings)
@@ -282,9 +276,6 @@ def test_ceilings_are_those_of_the_same_ratings_and_one_rating_leaves_none():
     report = report_from_tables(human, scores, Settings(n_resamples=0))
     assert {one.reason for one in report.ceilings} == {NO_SECOND_RATING}
     assert {row["share_of_ceiling"] for row in correlations_of(report)} == {None}
-
-
-def test_scores_are_turned_round_and_missing_undefined_and_unparsed_ones_counted():
     human = judged_table([[1, 2, 3], [3, 2, 1]])
     loss = score_table([[9, 8, 7], [7, 8, 9]], "loss", higher_is_better=False)
     report = report_from_tables(human, loss, Settings(n_resamples=0))

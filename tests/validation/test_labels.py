@@ -61,7 +61,7 @@ def test_a_decision_changes_nothing_until_its_labels_are_chosen(study, request):
     assert pooled(study, labels=(labels.version,)) != before
 
 
-def test_the_human_values_are_the_labels(study, labels):
+def test_labels_are_the_human_values_named_by_the_report_and_without_a_ceiling(study, labels):
     settings = Settings(**QUICK, labels=(labels.version,))
     stored = make_validation(study=study, settings=settings)
     scatter = StoredResults(stored.version).scatter("appropriateness", "m", "m|v:1")
@@ -70,22 +70,16 @@ def test_the_human_values_are_the_labels(study, labels):
     assert human["beta"] == pytest.approx(30)
     again = make_validation(study=study, settings=settings)
     assert (again.version, again.is_new) == (stored.version, False)
-
-
-def test_a_report_names_the_labels_it_is_of(study, labels):
     options = {"resamples": 20, "permutations": 20}
     command_output("validate_study", "judged", **options)
     lines = command_output("validate_study", "judged", labels=[labels.version], **options)
     assert f"appropriateness: labels {labels.version}." in lines
-    document = study_report_document(ReportRequest(study, number=2))
+    document = study_report_document(ReportRequest(study, number=3))
     assert labels.signature in document.about["methods"]
     assert document.about["inputs"]["labels"][0]["signature"] == labels.signature
     cells = [cell for table in document.tables for row in table.rows for cell in row]
     signatures = {cell.signature for cell in cells if getattr(cell, "signature", "")}
     assert any(f"|labels:{labels.version}|" in signature for signature in signatures)
-
-
-def test_what_ratings_allow_is_no_ceiling_of_labels(study, labels):
     report = study_report(study, Settings(**QUICK, labels=(labels.version,)))
     assert {one.reason for one in report.ceilings} == {OF_LABELS}
     assert {one.attainable for one in report.ceilings} == {None}

@@ -104,7 +104,7 @@ def test_every_picture_can_be_taken_away_in_every_form_and_turns_dark_with_the_p
     assert themed(CHARTS[name], DARK)["background"] == DARK.ground
 
 
-def test_a_forest_draws_each_metric_with_its_interval_and_zero():
+def test_a_forest_draws_metrics_ceilings_and_conditions_or_nothing():
     rows = {row["metric"]: row for row in drawn(CHARTS["forest"])}
     assert list(rows) == ["NLL", "BLEU", "constant"]
     assert (rows["NLL"]["value"], rows["NLL"]["ci_low"], rows["NLL"]["ci_high"]) == (0.3, 0.2, 0.4)
@@ -114,9 +114,6 @@ def test_a_forest_draws_each_metric_with_its_interval_and_zero():
     layers = CHARTS["forest"].to_dict()["layer"]
     rules = [layer for layer in layers if layer["mark"]["type"] == "rule"]
     assert rules[0]["encoding"]["x"] == {"datum": 0}
-
-
-def test_a_ceiling_has_its_word_above_all_rows_and_crosses_out_no_reason():
     data = CHARTS["forest"].to_dict()
     [word] = [mark for mark in data["layer"] if "value" in mark["encoding"].get("text", {})]
     assert word["encoding"]["y"] == {"value": 0}
@@ -124,9 +121,6 @@ def test_a_ceiling_has_its_word_above_all_rows_and_crosses_out_no_reason():
     [tick] = [mark for mark in data["layer"] if mark["mark"]["type"] == "tick"]
     rows = data["datasets"][tick["data"]["name"]]
     assert [row["metric"] for row in rows] == ["NLL", "BLEU"]
-
-
-def test_conditions_of_a_forest_have_colours_and_one_of_nothing_is_drawn_empty():
     chart = correlation_forest(FOREST.tail(1).assign(ceiling=nan), statistic=TAU)
     assert rendered(themed(chart), "svg").startswith(b"<svg")
     parts = pd.concat([FOREST.assign(part=part) for part in ("calm", "angry")])
@@ -139,7 +133,7 @@ def heat_map_svg(rows):
     return rendered(themed(correlation_heat_map(rows, statistic=TAU)), "svg").decode()
 
 
-def test_a_heat_map_has_a_dash_for_what_is_undefined_and_numbers_unless_it_is_large():
+def test_heat_maps_scatters_and_matrices_show_what_is_undefined_many_or_better():
     small = heat_map_svg(FOREST)
     assert (small.count(">–<"), small.count(">0.30<")) == (1, 1)
     n = MOST_WITH_NUMBERS + 1
@@ -149,25 +143,16 @@ def test_a_heat_map_has_a_dash_for_what_is_undefined_and_numbers_unless_it_is_la
     assert ">0.30<" not in large
     narrow = heat_map_svg(pd.DataFrame([correlation(f"m{k}", 0.3) for k in range(n)]))
     assert narrow.count(">0.30<") == n
-
-
-def test_beyond_two_thousand_points_a_scatter_counts_the_candidates_of_each_part():
     n = MOST_POINTS + 1
     cells = pd.DataFrame({"human": [k % 7 for k in range(n)], "score": [k % 11 for k in range(n)]})
     rows = drawn(human_metric_scatter(cells, human="style", metric="NLL"))
     assert sum(row["n"] for row in rows) == n
     assert len(rows) == 7 * 11
     assert len(drawn(human_metric_scatter(cells[1:], human="style", metric="NLL"))) == MOST_POINTS
-
-
-def test_a_part_of_a_scatter_of_few_values_lies_around_each_of_them():
     parts = density(pd.DataFrame({"human": [1, 1, 2, 4], "score": [0.0, 0.0, 1.0, 1.0]}))
     low, high = parts["human_low"].tolist(), parts["human_high"].tolist()
     assert list(zip(low, high, strict=True)) == [(0.5, 1.5), (1.5, 3.0), (3.0, 5.0)]
     assert parts["n"].tolist() == [2, 1, 1]
-
-
-def test_a_significance_matrix_sets_the_better_metric_against_the_worse():
     cells = upper_cells(TESTS, order=["NLL", "SBERT", "BLEU"], p="p_holm")
     rows = {(row.better, row.worse): row for row in cells.itertuples()}
     assert set(rows) == {("NLL", "BLEU"), ("SBERT", "BLEU"), ("NLL", "SBERT")}
@@ -200,9 +185,8 @@ def test_bumps_name_systems_at_both_ends_and_curves_have_a_line_for_each_number(
     assert re.search(">[^<]*NLL[^<]*BLEU<", svg)
 
 
-@pytest.mark.parametrize(
-    ("text", "pattern", "named"),
-    [
+def test_every_picture_is_described_with_its_names_and_numbers():
+    for text, pattern, named in (
         (
             forest_in_words(FOREST, TAU),
             r"NLL|BLEU|-?\d\.\d\d|\b\d\b",
@@ -217,15 +201,12 @@ def test_bumps_name_systems_at_both_ends_and_curves_have_a_line_for_each_number(
         (significance_in_words(TESTS), r"NLL|BLEU|SBERT|\d[.\d]*\d|\d", "1 2 0.05 NLL BLEU"),
         (ranks_in_words(RANKS), "alpha|beta|gamma|NLL|BLEU", "alpha beta gamma NLL BLEU"),
         (curve_in_words(CURVE), r"\d+%?", "1 100 60% 3 100 80%"),
-    ],
-)
-def test_every_picture_is_described_with_its_names_and_numbers(text, pattern, named):
-    assert re.findall(pattern, text.removeprefix(TAU)) == named.split()
+    ):
+        assert re.findall(pattern, text.removeprefix(TAU)) == named.split()
 
 
-@pytest.mark.parametrize(
-    ("ranks", "code", "named"),
-    [
+def test_metrics_are_named_by_how_near_they_are_to_the_order_of_people():
+    for ranks, code, named in (
         ({"NLL": [1, 2, 3], "BLEU": [1, 2, 3]}, "same_order", ["NLL", "BLEU"]),
         ({"NLL": [1, 2, 3]}, "same_order", ["NLL"]),
         ({"NLL": [2, 1, 3], "BLEU": [1, 3, 2]}, "equally_far", []),
@@ -234,16 +215,14 @@ def test_every_picture_is_described_with_its_names_and_numbers(text, pattern, na
             "nearest",
             ["NLL", "BLEU", "chrf"],
         ),
-    ],
-)
-def test_metrics_are_named_by_how_near_they_are_to_the_order_of_people(ranks, code, named):
-    rows = [
-        {"by": by, "system": system, "rank": rank}
-        for by, column in {"human ratings": [1, 2, 3], **ranks}.items()
-        for system, rank in zip(("alpha", "beta", "gamma"), column, strict=True)
-    ]
-    text = ranks_in_words(pd.DataFrame(rows))
-    assert (text.code, re.findall("NLL|BLEU|chrf", text)) == (code, named)
+    ):
+        rows = [
+            {"by": by, "system": system, "rank": rank}
+            for by, column in {"human ratings": [1, 2, 3], **ranks}.items()
+            for system, rank in zip(("alpha", "beta", "gamma"), column, strict=True)
+        ]
+        text = ranks_in_words(pd.DataFrame(rows))
+        assert (text.code, re.findall("NLL|BLEU|chrf", text)) == (code, named)
 
 
 def test_words_say_so_where_nothing_is_defined():

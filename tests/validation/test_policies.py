@@ -43,7 +43,7 @@ def check(human, scores, setting, choice, before, after):
     assert value_of(human, scores, replace(BASE, **{setting: choice})) == pytest.approx(after)
 
 
-def test_undefined_groups_and_unparsed_scores_are_dropped_or_count_as_zero():
+def test_policies_decide_what_is_undefined_raw_scaled_one_or_rejected():
     human = judged_table([[1, 2, 3], [1, 2, 3], [5, 5, 5]])
     scores = score_table([[1, 2, 3], [4, 4, 4], [1, 2, 3]])
     check(human, scores, "undefined", "zero", before=1, after=1 / 3)
@@ -57,9 +57,6 @@ def test_undefined_groups_and_unparsed_scores_are_dropped_or_count_as_zero():
     scores = score_table([[2, math.nan, 4]], reason="no reference")
     report = report_from_tables(human, scores, replace(BASE, unparsed="zero"))
     assert row_of(report)["n_rows"] == 2
-
-
-def test_ratings_are_raw_or_in_the_scale_of_each_person_who_has_one():
     # Bob uses a hundred times Ann's scale, so that raw means are nearly his alone.
     tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
@@ -76,9 +73,6 @@ def test_ratings_are_raw_or_in_the_scale_of_each_person_who_has_one():
     ]
     settings = replace(BASE, ratings="zscore", aggregation="median")
     assert value_of(pd.concat(tables), score_table([[1, 2, 3]]), settings) == pytest.approx(1)
-
-
-def test_judgments_become_one_by_mean_or_median_and_rejected_ones_count_if_all_do():
     tables = [
         judged_table([values], annotator=name)
         for name, values in {"a": [1, 2, 3], "b": [1, 2, 3], "c": [13, 2, 3]}.items()
@@ -97,7 +91,7 @@ def test_judgments_become_one_by_mean_or_median_and_rejected_ones_count_if_all_d
     check(human, score_table([[1, 2, 3]]), "judgments", "all", before=1, after=after)
 
 
-def test_planning_and_policies_with_something_to_act_upon_are_shown():
+def test_planning_and_policies_are_shown_and_come_back_from_their_content():
     human, scores = random_tables(n_annotators=1)
     report = report_from_tables(human, scores, BASE)
     assert {one.setting for one in report.sensitivity} == {"undefined", "ratings"}
@@ -110,9 +104,6 @@ def test_planning_and_policies_with_something_to_act_upon_are_shown():
     assert sorted({round(row.n_annotators, 6) for row in rows}) == [3, 4, 5]
     few, many = (next(row.power for row in rows if row.n_items == size) for size in (5, 200))
     assert few < many
-
-
-def test_policies_that_change_the_order_of_ranked_metrics_say_so():
     human = judged_table([[1, 2, 3], [1, 2, 3], [1, 2, 3]])
     steady = score_table([[1, 3, 2], [1, 3, 2], [1, 3, 2]], "steady")
     silent = score_table([[1, 2, 3], [5, 5, 5], [5, 5, 5]], "silent")
@@ -126,34 +117,25 @@ def test_policies_that_change_the_order_of_ranked_metrics_say_so():
     report = report_from_tables(human, score_table([[1, 1, 1], [1, 1, 1]]), BASE)
     assert varied(report, "ratings", "zscore", "m")["moves_rank"] is False
     assert varied(report, "undefined", "zero", "m")["moves_rank"] is True
-
-
-def test_every_policy_is_a_setting_and_settings_come_back_from_their_content():
     for setting, choices in POLICIES.items():
         assert getattr(Settings(), setting) in choices
     settings = Settings(
         questions_of=(("m", ("q", "r")),), planned=(("item", "kendall"),), undefined="zero"
     )
     assert Settings.of(json.loads(json.dumps(settings.content()))) == settings
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
+    for field, value in (
         ("undefined", "ignore"),
         ("ratings", "ranks"),
         ("levels", ("segment",)),
         ("seed", -1),
         ("coefficients", ("kendall", "kendall")),
         ("planned", (("item", "kendall"),) * 2),
-    ],
-)
-def test_settings_that_are_none_are_refused(field, value):
-    with refused_naming(ValueError, field):
-        Settings(**{field: value})
+    ):
+        with refused_naming(ValueError, field):
+            Settings(**{field: value})
 
 
-def test_systems_have_means_ranks_and_intervals_with_their_draws():
+def test_systems_have_means_ranks_and_intervals_and_their_disagreements_are_named():
     human = judged_table([[1, 2, 6], [3, 2, 4]])
     scores = score_table([[5, 6, 7], [5, 6, math.nan]])
     report = report_from_tables(human, scores, replace(BASE, n_resamples=200))
@@ -177,9 +159,6 @@ def test_systems_have_means_ranks_and_intervals_with_their_draws():
         ("False", "s0"): (False, 50, 8),
         ("False", "s1"): (False, 50, 8),
     } | {("True", system): none for system in once}
-
-
-def test_disagreements_are_named_and_the_worst_candidates_come_first():
     human, scores = judged_table([[1, 2, 3]]), score_table([[1, 5, 2]])
     [pair] = report_from_tables(human, scores, BASE).disagreements
     assert (pair.better, pair.worse) == ("s2", "s1")

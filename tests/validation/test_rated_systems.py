@@ -27,10 +27,7 @@ from validation.documents.rated_systems import (
     verdict_of,
     verdicts,
 )
-from validation.pages.result_sentences import (
-    Scale,
-    Standing,
-)
+from validation.pages.result_sentences import Scale, Standing
 from validation.results import TableResults
 
 SETTINGS = Settings(levels=("system",), coefficients=("pearson",), n_resamples=50, n_splits=0)
@@ -55,7 +52,7 @@ def numbers_in(text):
     return re.findall(r"-?\$?\d[\d.,]*(?<=\d)", text)
 
 
-def test_a_clear_winner_is_named_and_nothing_more_need_be_bought():
+def test_a_clear_winner_needs_no_purchase_and_chance_is_said_with_what_would_settle_it():
     results = results_of(1.0)
     [verdict] = verdicts(results)
     assert verdict.best.startswith("q: ")
@@ -67,9 +64,6 @@ def test_a_clear_winner_is_named_and_nothing_more_need_be_bought():
     ranks = [(row.system, row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)]
     assert ranks == [("good", 1, 1), ("fair", 2, 2), ("poor", 3, 3)]
     assert rated_systems_section(results).parts[0].startswith(verdict.best)
-
-
-def test_four_items_give_no_answer_however_small_p_is_and_ten_are_to_be_bought():
     results = results_of(3.0, n_items=4)
     systems, pairs = results.rows(RatedSystemRecord), results.rows(RatedPairRecord)
     assert max(row.p_adjusted for row in pairs) < 0.05
@@ -82,9 +76,6 @@ def test_four_items_give_no_answer_however_small_p_is_and_ten_are_to_be_bought()
     standing = Standing(Scale("mean", 0, 1), list(systems), list(pairs))
     decided = replace(standing, systems=[replace(row, n_items=40) for row in systems])
     assert standing.answer != decided.answer
-
-
-def test_what_could_be_chance_is_said_with_what_would_settle_it():
     results = results_of(0.02, n_items=12, n_annotators=2)
     [verdict] = verdicts(results)
     assert verdict.chance.code == "undecided"
@@ -144,24 +135,18 @@ def rated():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("needed", "numbers"),
-    [
+def test_a_report_says_what_to_buy_at_what_price_and_not_what_there_is_already(rated):
+    for needed, numbers in (
         # 80 items more by three each; six annotators more do as much as the first six: 120
         ((120, 12), ["$0.25", "80", "3", "$72.00", "6", "$36.00"]),
         ((None, 7), ["$0.25", "1", "$6.00"]),
         # another 24 annotators put twelve on an item, for the higher fee
         ((None, 30), ["$0.25", "24", "$168.00"]),
         ((None, None), []),
-    ],
-)
-def test_what_to_buy_is_priced_with_fees(rated, needed, numbers):
-    pair = pair_needing(*needed)
-    assert numbers_in(price_sentence(pair, rated, priced())) == numbers
-    assert price_sentence(pair, rated, None) == price_sentence(pair, rated, priced("0")) == ""
-
-
-def test_a_report_says_what_to_buy_and_what_its_pairs_can_show():
+    ):
+        pair = pair_needing(*needed)
+        assert numbers_in(price_sentence(pair, rated, priced())) == numbers
+        assert price_sentence(pair, rated, None) == price_sentence(pair, rated, priced("0")) == ""
     results = results_of(0.2, n_items=30)
     [verdict] = verdicts(results, priced())
     assert verdict.purchase.code in ("items", "items_or_annotators")
@@ -181,17 +166,11 @@ def test_a_report_says_what_to_buy_and_what_its_pairs_can_show():
         )
         assert row.least_shown_of_twice < row.least_shown
     assert ordered[0].least_shown / ordered[0].se > ordered[2].least_shown / ordered[2].se
-
-
-def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
     few = replace(pair_needing(None, None), n_items=9, p_adjusted=0.001)
     enough = replace(few, n_items=10)
     assert not is_told_apart(few, "A")
     assert is_told_apart(enough, "A")
     assert not is_told_apart(replace(enough, p_adjusted=0.06), "A")
-
-
-def test_what_there_is_already_is_not_advised_to_buy_and_what_more_would_show_is_said(rated):
     rival = replace(rated, system="B", mean=2.8)
     open_pair = replace(pair_needing(1, 1), n_items=12, p_adjusted=0.2)
     stricter = verdict_of("q", [rated, rival], [open_pair], None)
@@ -217,7 +196,7 @@ def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the
     assert least["p_adjusted"] == pytest.approx(min(1.0, 465 * least["p"]))
 
 
-def test_ratings_at_one_end_and_too_little_room_on_the_scale_are_said(rated):
+def test_ratings_at_one_end_and_differences_too_small_for_any_purchase_are_said(rated):
     rival = replace(rated, system="B", mean=2.8, n_items_off_end=2)
     few = replace(rated, n_items=3, n_items_off_end=3)
 
@@ -239,9 +218,6 @@ def test_ratings_at_one_end_and_too_little_room_on_the_scale_are_said(rated):
     assert "4.2" not in numbers_in(verdict.purchase)
     wider = verdict_of("q", [rated, rival], [pair], None, scale=(1.0, 9.0))
     assert "4.2" in numbers_in(wider.purchase)
-
-
-def test_a_difference_too_small_for_any_purchase_is_not_advised_to_be_bought(rated):
     near, far = replace(rated, system="B", mean=2.999), replace(rated, system="C", mean=2.8)
     minute = replace(pair_needing(784_000, 117_600), delta=0.001, p_adjusted=0.9)
     alone = verdict_of("q", [rated, near], [minute], priced())
@@ -276,25 +252,19 @@ def test_a_report_says_how_far_the_best_is_ahead_and_which_others_are_not_decide
     assert re.search(rf"fair \w+ {number} \[.+?\] and poor", clear.chance)
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
+def test_conclusions_go_by_adjusted_p_and_claims_state_the_share_of_who_rated_most(rated):
+    for changes, code in (
         ({}, "undecided_after_adjustment"),
         ({"ci_low": -0.1, "p": 0.2}, "undecided"),
         ({"n_items": 9}, "too_few_items"),
         ({"p_adjusted": 0.01}, "better"),
         ({"p": None}, "too_little_data"),
-    ],
-)
-def test_the_conclusion_on_two_systems_goes_by_adjusted_p_and_items(changes, code):
-    row = {
-        **{"a": "a", "b": "b", "delta": 0.4, "se": 0.17, "ci_low": 0.05, "ci_high": 0.75},
-        **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
-    }
-    assert comparison_sentence(row | changes).code == code
-
-
-def test_a_claim_on_new_annotators_states_the_share_of_one_who_rated_most(rated):
+    ):
+        row = {
+            **{"a": "a", "b": "b", "delta": 0.4, "se": 0.17, "ci_low": 0.05, "ci_high": 0.75},
+            **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
+        }
+        assert comparison_sentence(row | changes).code == code
     row = {
         **{"a": "a", "b": "b", "delta": 0.4, "se": 0.1, "ci_low": 0.2, "ci_high": 0.6},
         **{"p": 0.01, "p_adjusted": 0.01, "n_items": 30, "n_annotators": 18},
@@ -370,14 +340,11 @@ def pairs_of(ratings):
         yield {"a": str(a), "b": str(b), "p": lead.p}, lead
 
 
-def test_of_two_systems_p_is_that_of_the_pair():
+def test_p_of_a_pair_is_that_of_its_family_and_a_study_goes_by_the_test():
     [(row, lead)] = pairs_of(equal_systems(np.random.default_rng(0), 2, 4))
     [adjusted] = adjusted_in_family([(row, lead)], 0)
     assert adjusted["p_adjusted"] == adjusted["p_of_family"] == lead.p
     assert adjusted["freedom_of_family"] == pytest.approx(lead.freedom)
-
-
-def test_no_pair_has_more_freedom_or_a_smaller_p_than_alone():
     frame = frame_of(equal_systems(np.random.default_rng(1), 5, 4))
     rows = compare_rated_systems(frame, flips=False).comparisons
     assert all(row["freedom_of_family"] <= row["freedom"] for row in rows)
@@ -385,9 +352,6 @@ def test_no_pair_has_more_freedom_or_a_smaller_p_than_alone():
     assert any(row["p_of_family"] > row["p"] for row in rows)
     adjusted = holm([row["p_of_family"] for row in rows]).tolist()
     assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted)
-
-
-def test_what_a_study_shows_goes_by_the_test_whose_p_is_adjusted():
     pairs = list(pairs_of(equal_systems(np.random.default_rng(1), 5, 4)))
     rows = adjusted_in_family(pairs, 0)
     least_freedom = min(row["freedom_of_family"] for row in rows)
@@ -398,9 +362,6 @@ def test_what_a_study_shows_goes_by_the_test_whose_p_is_adjusted():
         assert row["least_shown"] == pytest.approx(least)
         # twice the items say no more of annotators than as many do
         assert row["least_shown_of_twice"] > least / np.sqrt(2)
-
-
-def test_pairs_of_incomplete_tables_keep_their_freedom_and_may_have_no_p():
     frame = frame_of(equal_systems(np.random.default_rng(2), 4, 5))
     frame = frame[(frame["item"] + frame["annotator"]) % 3 > 0]
     rows = compare_rated_systems(frame, flips=False).comparisons

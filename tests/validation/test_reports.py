@@ -152,7 +152,7 @@ def test_pictures_and_tests_of_pairs_are_those_of_the_reports_numbers(content, d
     assert any(row.p_holm is not None for row in records)
 
 
-def test_systems_stand_in_the_human_order_beside_what_metrics_say(content, document):
+def test_systems_and_policies_are_shown_beside_what_metrics_say_and_signed(content, document):
     systems = table(document, "systems-q1")
     assert {row[0] for row in systems.rows} == set(SYSTEMS)
     # Another table of the report gives the same means with other intervals and ranks.
@@ -165,9 +165,6 @@ def test_systems_stand_in_the_human_order_beside_what_metrics_say(content, docum
         ("Human ratings", 2),
         *((metric, 2) for metric in METRICS),
     ]
-
-
-def test_what_other_policies_would_give_is_shown_and_signed(document):
     sensitivity = table(document, "sensitivity")
     shown = {row[2] for row in sensitivity.rows}
     assert {str(POLICIES[name]) for name in ("ratings", "undefined", "aggregation")} <= shown
@@ -224,14 +221,11 @@ class Shrunken(Settings):
     shrinkage: float = 0.3
 
 
-def test_the_methods_name_a_setting_they_have_no_words_for(content):
+def test_the_methods_name_further_settings_and_say_on_what_a_report_rests(content, document):
     settings = Shrunken(**vars(content.settings))
     assert "further_settings" in methods_codes(settings, content.inputs)
     assert "shrinkage = 0.3" in methods_paragraph(settings, content.inputs)
     assert "further_settings" not in methods_codes(content.settings, content.inputs)
-
-
-def test_the_methods_say_on_what_a_report_and_its_comparisons_rest(content, document):
     sentences = {one.code: one for one in methods_sentences(content.settings, content.inputs)}
     assert document.about["methods"] == " ".join(sentences.values())
     assert re.findall(r"\d+", sentences["material"])[:5] == ["384", "384", "3", "64", "16"]
@@ -287,7 +281,7 @@ class Links(HTMLParser):
         self.addresses += [value for name, value in attributes if name in names]
 
 
-def test_the_html_is_well_formed_and_holds_pictures_names_and_long_tables(html, document):
+def test_the_html_is_well_formed_whole_and_loads_nothing(html, document):
     root = parsed(html)
     headings = [words_of(heading) for heading in root.iter("h2")]
     assert headings == [section.title for section in document.sections]
@@ -313,9 +307,6 @@ def test_the_html_is_well_formed_and_holds_pictures_names_and_long_tables(html, 
     for link, one in zip(links, long, strict=True):
         content = gzip.decompress(b64decode(link.get("href").partition("base64,")[2])).decode()
         assert content == table_csv(one)
-
-
-def test_the_html_loads_nothing_from_anywhere(html):
     links = Links()
     links.feed(html)
     assert {link[:5] for link in links.addresses if not link.startswith("#")} == {"data:"}
@@ -326,7 +317,7 @@ def test_the_html_loads_nothing_from_anywhere(html):
 # Markdown, CSV, JSON.
 
 
-def test_markdown_shows_hostile_names_as_they_are(document):
+def test_markdown_shows_hostile_names_and_json_and_csv_hold_every_record(document, content):
     written = document_markdown(document)
     assert "<script>" not in written.replace(r"\<script\>", "")
     assert r"a\_b \& \<script\> 100%" in written
@@ -336,9 +327,6 @@ def test_markdown_shows_hostile_names_as_they_are(document):
     block = table_markdown(systems).splitlines()
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block if line.startswith("| ")}
     assert widths == {len(systems.columns) + 1}
-
-
-def test_json_and_csv_hold_every_record_with_full_precision(content, document):
     content_of_file = json.loads(document_json(document))
     assert content_of_file["settings"] == content.settings.content()
     assert content_of_file["fingerprint"] == content.fingerprint
@@ -368,19 +356,13 @@ def test_the_latex_compiles_with_its_pictures(document, tmp_path):
     assert "undefined" not in log.lower().replace("undefined;", "")
 
 
-def test_a_table_is_in_the_manner_of_booktabs(content):
+def test_tables_of_lmstyle_and_g_eval_have_their_numbers_and_mark_the_greatest(content, document):
     latex = table_latex(lmstyle_correlations(content))
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\cmidrule(lr){3-4}"):
         assert rule in latex
     assert r"\multicolumn{2}{c}{In\{formal\}}" in latex
     assert r"a\_\allowbreak{}b \& \textless{}script\textgreater{} 100\%" in latex
     assert "|" not in latex.replace(r"\textbar", "")
-
-
-# Ready-made layouts.
-
-
-def test_tables_of_lmstyle_and_g_eval_have_their_numbers(content):
     lmstyle = lmstyle_correlations(content)
     assert [(column.group, column.title) for column in lmstyle.columns[2:]] == [
         (name, symbol) for name in (*CONDITIONS, "Overall") for symbol in ("r", "τ")
@@ -406,9 +388,6 @@ def test_tables_of_lmstyle_and_g_eval_have_their_numbers(content):
     assert row[7].value == pytest.approx((row[1].value + row[4].value) / 2)
     [constant] = [row for row in layout.rows if row[0] == "constant"]
     assert {cell.text for cell in constant[1:]} == {"–"}
-
-
-def test_the_greatest_of_a_column_is_marked_within_its_question():
     rows = [("a", Number(0.1)), ("a", Number(0.3)), ("b", Number(0.2)), ("b", Number(None))]
     marked = [row[1].is_best for row in mark_best(rows, keys=1)]
     assert marked == [False, True, False, False]
@@ -416,16 +395,10 @@ def test_the_greatest_of_a_column_is_marked_within_its_question():
     assert "<b>0.30</b>" in render_to_string("presentation/_table.html", {"table": bold})
     assert r"\textbf{0.30}" in table_latex(bold)
     assert "**0.30**" in table_markdown(bold)
-
-
-def test_sets_of_scores_of_one_metric_are_distinguished(content):
     first = content.inputs.score_sets[0]
     inputs = replace(content.inputs, score_sets=(first, replace(first, signature="NLL_1|v:2")))
     labels = TableResults("s", replace(content.report, inputs=inputs)).labels
     assert list(labels.values()) == ["NLL_1 (1)", "NLL_1 (2)"]
-
-
-def test_a_report_of_one_condition_and_no_systems_leaves_their_sections_out(content, document):
     report = replace(content.report, systems=(), disagreements=(), comparisons=())
     tables = {t.name for t in full_report(TableResults("s", report), title="t").tables}
     gone = {t.name for t in document.tables} - tables

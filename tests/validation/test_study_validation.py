@@ -265,7 +265,7 @@ def test_the_command_says_first_that_answers_are_simulated(study):
     assert content["simulation"] == notice
 
 
-def test_the_command_prints_a_line_for_each_correlation(study):
+def test_the_command_prints_correlations_or_json_and_refuses_what_does_not_fit(study):
     best, *lines = command_output("validate_study", "judged", resamples=50).splitlines()
     assert best.startswith("appropriateness: ")
     notes = [line for line in lines if line.startswith("Note: ")]
@@ -274,31 +274,19 @@ def test_the_command_prints_a_line_for_each_correlation(study):
     value = correlations(study)["pooled", "pearson"].value
     assert f"{value:.3f} [" in lines[0]
     assert lines[0].split()[:5] == ["appropriateness", "all", "m", "pooled", "pearson"]
-
-
-def test_the_command_answers_programs_in_json(study):
     report = json.loads(command_output("validate_study", "judged", json=True, resamples=30, seed=5))
-    assert (report["study"], report["version"], report["is_new"]) == ("judged", 1, True)
+    assert (report["study"], report["version"], report["is_new"]) == ("judged", 2, True)
     settings = report["settings"]
     assert (settings["round"], settings["n_resamples"], settings["seed"]) == (1, 30, 5)
     computed = content_of(study_report(study, Settings(n_resamples=30, seed=5)))
     assert report == report | computed
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
+    for option in (
         *("--resamples=-1", "--round=-1", "--seed=-1", "--seed=x"),
         *("--resamples=1000000000000", "--permutations=1000000000000", "--permutations=0"),
         *("--undefined=ignore", "--level=segment", "--plan=item:tau"),
-    ],
-)
-def test_the_command_refuses_numbers_and_choices_that_do_not_fit(option):
-    with refused_naming(CommandError, option.partition("=")[0]):
-        command_output("validate_study", "judged", option)
-
-
-def test_the_command_takes_a_choice_named_twice_as_named_once(study):
+    ):
+        with refused_naming(CommandError, option.partition("=")[0]):
+            command_output("validate_study", "judged", option)
     twice = ["--coefficient=kendall"] * 2 + ["--level=sample"] * 2 + ["--plan=sample:kendall"] * 2
     report = json.loads(command_output("validate_study", "judged", *twice, json=True, resamples=0))
     settings = report["settings"]

@@ -115,12 +115,7 @@ def numbers(command: str, path: Path, *options: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("encoding", "level"),
-    [
-        ("utf-8", "ordinal"),
-        ("utf-8-sig", "nominal"),
-        ("utf-16", "nominal"),
-        ("cp1252", "nominal"),
-    ],
+    [("utf-8", "ordinal"), ("utf-8-sig", "nominal"), ("utf-16", "nominal"), ("cp1252", "nominal")],
 )
 def test_agreement_is_that_of_the_labels_in_every_shape_and_encoding(tmp_path, encoding, level):
     asked = f"--level={level}"
@@ -171,7 +166,7 @@ def scores_in_shapes(folder: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
     }
 
 
-def test_correlations_are_those_of_the_scores_in_every_shape(tmp_path):
+def test_correlations_and_comparisons_are_those_of_the_scores_in_every_shape(tmp_path):
     shapes = scores_in_shapes(tmp_path)
     asked = ("--resamples=20", "--json")
     found = {}
@@ -181,9 +176,6 @@ def test_correlations_are_those_of_the_scores_in_every_shape(tmp_path):
         found[shape] = record["correlations"]
     assert len(found["long"]) == 2 * 16
     assert all(records == found["long"] for records in found.values())
-
-
-def test_systems_are_compared_alike_in_every_shape(tmp_path):
     shapes = labels_in_shapes(tmp_path)
     named = ("--item=item", "--annotator=who", "--system=system", "--value=label")
     of_items = spread(("who", "system"), "item", "label")
@@ -214,7 +206,7 @@ def test_the_numbers_are_those_of_every_encoding(tmp_path, encoding):
         assert numbers(command, path, *options) == numbers(command, other, *options)
 
 
-def test_a_table_of_labels_is_not_taken_for_columns_of_annotators(tmp_path):
+def test_labels_are_not_columns_of_annotators_and_a_fault_in_one_names_it(tmp_path):
     path = written(tmp_path / "long.csv", cells())
     with refused(AnnotationError, "columns_unnamed"):
         command_output("agreement", path, "--item=item", "--level=nominal")
@@ -222,9 +214,6 @@ def test_a_table_of_labels_is_not_taken_for_columns_of_annotators(tmp_path):
         command_output(
             "agreement", path, *LONG, "--annotator=system", "--level=nominal", "--shape=long"
         )
-
-
-def test_a_fault_in_a_column_per_annotator_names_that_column(tmp_path):
     rows = [{"item": "1", "ann": "1", "bob": "2"}, {"item": "2", "ann": "1", "bob": "x"}]
     path = written(tmp_path / "wide.csv", rows)
     with refused(TableRefused, "not_number", line=3, field="bob"):
@@ -266,7 +255,7 @@ QAGS = [
 ]
 
 
-def test_responses_inside_records_are_rows(tmp_path):
+def test_responses_inside_records_are_rows_and_keys_or_positions_name_annotators(tmp_path):
     """The layout of QAGS' mturk_xsum.jsonl, whose records have no name."""
     path = as_json(tmp_path / "qags.jsonl", QAGS * 2)
     names = ["record", "summary_sentences.position", "worker_id", "response"]
@@ -283,9 +272,6 @@ def test_responses_inside_records_are_rows(tmp_path):
     )
     assert (found["n_items"], found["n_annotators"], found["n_judgments"]) == (4, 2, 6)
     assert [note["code"] for note in found["reading"]["notes"]] == ["nested_records"]
-
-
-def test_keys_of_an_object_and_positions_of_a_list_name_annotators(tmp_path):
     records = [
         {"id": item, "labels": {"ann": 1, "bob": item}, "expert": [{"fluent": 1}, {"fluent": item}]}
         for item in (1, 2)
@@ -297,7 +283,7 @@ def test_keys_of_an_object_and_positions_of_a_list_name_annotators(tmp_path):
         assert (found["n_items"], found["n_annotators"], found["n_judgments"]) == (2, 2, 4)
 
 
-def test_winners_are_names_sides_and_ties_in_any_case(tmp_path):
+def test_winners_are_names_sides_and_ties_and_an_arena_is_read_by_its_columns(tmp_path):
     named = ("--first=a", "--second=b", "--winner=w")
     folder = FIELD / "17-wide-mtbench-human"
     one, other = (
@@ -321,9 +307,6 @@ def test_winners_are_names_sides_and_ties_in_any_case(tmp_path):
     orders = pairs_to_orders(read_table(path), "model_a", "model_b", "winner", Reading())
     values = [row["value"] for row in rows_of(orders)]
     assert values == ["x>y", "y>x", "x=y", "x=y", "x=y", "x>y", "y>x", "NA", "x=y"]
-
-
-def test_an_arena_is_read_by_its_columns():
     path = FIELD / "25-arena" / "arena.csv"
     named = ("--first=model_a", "--second=model_b", "--winner=winner")
     found = json.loads(command_output("compare_systems", path, *named, "--json"))
@@ -331,7 +314,7 @@ def test_an_arena_is_read_by_its_columns():
     assert found["smoothed"] == ["x"]
 
 
-def test_annotators_of_comparisons_agree_whichever_side_a_system_is_on(tmp_path):
+def test_comparisons_agree_whichever_side_a_system_is_on_and_items_without_scores_are_out(tmp_path):
     rows = [
         {"q": "1", "who": "ann", "model_a": "x", "model_b": "y", "winner": "model_a"},
         {"q": "1", "who": "bob", "model_a": "y", "model_b": "x", "winner": "model_b"},
@@ -347,9 +330,6 @@ def test_annotators_of_comparisons_agree_whichever_side_a_system_is_on(tmp_path)
         command_output("aggregate", path, *options[:3], "--method=bradley_terry", "--json")
     )
     assert {*strengths["labels"]} == {"x", "y"}
-
-
-def test_the_default_correlations_leave_out_an_item_without_scores():
     path = FIELD / "27-correlate" / "min.csv"
     named = ("--human=human", "--metric=m", "--item=item", "--system=system")
     found = json.loads(command_output("correlate", path, *named, "--json"))

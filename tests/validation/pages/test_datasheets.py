@@ -14,13 +14,7 @@ from annotation.flags import store_evidence
 from annotation.models import Study, StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
-from annotation.study_facts import (
-    AGREEMENT,
-    REPORT,
-    StudyFacts,
-    compute,
-    simulation_notice,
-)
+from annotation.study_facts import AGREEMENT, REPORT, StudyFacts, compute, simulation_notice
 from config.samples import write_report
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
@@ -28,15 +22,8 @@ from presentation.latex import document_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.sample_study import rated_sample
-from validation.datasheet import (
-    answer_of,
-    datasheet_document,
-)
-from validation.heds import (
-    SLIDER,
-    UNKNOWN,
-    heds_document,
-)
+from validation.datasheet import answer_of, datasheet_document
+from validation.heds import SLIDER, UNKNOWN, heds_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -55,7 +42,6 @@ def study(researcher):
     study = rating_study(owner=researcher, questions=())
     save_draft(study=study, document=read_protocol("style_ratings"))
     freeze(study=study)
-
     for question in study.questions.all():
         for person, more in (("Ann", 0), ("Bob", 5)):
             for index, item in enumerate(study.items.all()):
@@ -115,7 +101,7 @@ def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, stu
 HEADED = "# Rate the replies\r\n\r\n- Ignore **typos** & ```code```\r\n- Don't <b>guess</b>"
 
 
-def test_instructions_keep_their_breaks_and_signs_in_both_datasheets(rosa, researcher):
+def test_instructions_keep_their_breaks_and_signs_in_both_datasheets_and_in_latex(rosa, researcher):
     study = rated_study(owner=researcher)
     save_draft(study=study, document=replace(current_document(study), instructions=HEADED))
     fenced = "````\n{}\n````".format(HEADED.replace("\r\n", "\n"))
@@ -123,9 +109,6 @@ def test_instructions_keep_their_breaks_and_signs_in_both_datasheets(rosa, resea
         assert fenced in text_of(rosa, study, f"{name}.md")
         page = text_of(rosa, study, f"{name}.html")
         assert "\n- Don&#x27;t &lt;b&gt;guess&lt;/b&gt;\n</pre>" in page
-
-
-def test_a_text_of_several_lines_is_set_line_by_line_in_latex():
     part = Verbatim("Instructions", "# 50 % of\n\nthese_words")
     lines = document_latex(Document("Title", [Section("Protocol", [part])])).splitlines()
     at = lines.index("Instructions:")
@@ -139,7 +122,6 @@ def test_flags_by_hand_and_flags_of_the_review_desk_are_counted_apart(rosa, stud
     Submission.objects.filter(pk=first.pk).update(flag_reason="Odd.")
     people = people_of(rosa, study)
     assert (people["flagged"], people["measured"].isdecimal()) == ("1", False)
-
     store_evidence(study)
     SubmissionEvidence.objects.update(is_flagged=False)
     SubmissionEvidence.objects.filter(submission=second).update(is_flagged=True)
@@ -175,7 +157,7 @@ def test_numbers_of_different_questions_and_systems_have_different_signatures(st
     assert any(one.startswith("mean|") for one in signatures)
 
 
-def test_heds_has_every_question_and_marks_what_is_unknown(rosa, study):
+def test_heds_has_every_question_says_what_is_known_and_marks_what_is_not(rosa, study):
     text = text_of(rosa, study, "heds.md")
     numbers = re.findall(r"^\| ([0-9.]+) \|", text, re.M)
     n_questions = len(StudyFacts(study).protocol.questions)
@@ -186,9 +168,6 @@ def test_heds_has_every_question_and_marks_what_is_unknown(rosa, study):
     n_open = len(re.findall(rf"\| {gettext(UNKNOWN)} \|", text))
     assert n_open > 10
     assert {str(n_open), str(len(numbers))} <= set(re.findall(r"\d+", text[-400:]))
-
-
-def test_heds_knows_what_the_database_knows(rosa, study):
     rows = dict(
         re.findall(r"^\| ([0-9.]+) \| [^|]* \| (.*) \|$", text_of(rosa, study, "heds.md"), re.M)
     )
@@ -231,7 +210,7 @@ def test_the_command_writes_all_four(study, tmp_path, capsys):
     call_command("export_datasheet", study.slug, tmp_path, without_pay=True)
     assert capsys.readouterr().out.count(str(tmp_path)) == 1
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("datasheet.html", "datasheet.md", "heds.html", "heds.md"),
+        *("datasheet.html", "datasheet.md", "heds.html", "heds.md")
     }
     assert "0.10" not in (tmp_path / "datasheet.md").read_text()
 

@@ -82,7 +82,7 @@ def test_rejected_judgments_are_in_no_export(files):
     assert len(files["judgments"]) == (4 * 11 - 1) * 4 * 2
 
 
-def test_ratings_of_systems_and_their_differences(files):
+def test_ratings_of_systems_and_agreement(files):
     systems = files["report"]["rated_systems"]
     assert len(systems) == 8
     for row in systems:
@@ -96,9 +96,6 @@ def test_ratings_of_systems_and_their_differences(files):
         rows = judged(files, row["question"])
         wide = rows.pivot(index=["item", "annotator"], columns="system", values="value")
         assert row["delta"] == pytest.approx((wide[row["a"]] - wide[row["b"]]).mean(), rel=1e-9)
-
-
-def test_agreement(files):
     found = 0
     for row in files["agreement"]["coefficients"]:
         if row["name"] != "krippendorff_alpha" or row["by"]:

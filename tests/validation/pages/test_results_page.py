@@ -326,15 +326,14 @@ def test_near_systems_are_undecided_pair_by_pair(look, researcher):
     assert len(re.findall(r" \[[^]]*\]", undecided)) == 3
 
 
-def test_values_that_leave_the_scale_themselves_keep_their_interval():
+def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_value_leaves_it(
+    look, researcher
+):
     assert on_scale(101.0, (99.0, 103.0), (0.0, 100.0)) == (99.0, 103.0)
     assert on_scale(99.0, (95.0, 103.0), (0.0, 100.0)) == (95.0, 100.0)
     assert on_scale(99.0, (None, None), (0.0, 100.0)) == (None, None)
     assert on_scale(99.0, (95.0, 103.0), None) == (95.0, 103.0)
-
-
-def test_intervals_on_the_page_and_in_the_report_end_with_the_scale(look, researcher):
-    """Of four items: beta is rated nearly best, alpha nearly worst, with one rating off the end."""
+    # Of four items: beta is rated nearly best, alpha nearly worst, with one rating off the end.
     study = rating_study("ends", owner=researcher, n_items=4)
     for person in ("Ann", "Bob"):
         for at in range(4):
@@ -398,7 +397,9 @@ def reasoned(researcher):
     return study
 
 
-def test_terms_are_counted_and_reasons_stand_beside_what_they_are_about(look, reasoned):
+def test_reasons_are_counted_by_term_chosen_by_the_address_and_linked_from_labels(
+    look, reasoned, researcher
+):
     page = look(reasoned, "reasons")
     view = view_of(page)
     assert (view["counts"]["n_relevant"], view["counts"]["n_other"]) == (2, 2)
@@ -411,9 +412,6 @@ def test_terms_are_counted_and_reasons_stand_beside_what_they_are_about(look, re
     assert ">price<" not in content  # nobody mentions it
     assert content.count('class="said-of"') == 4
     assert "&lt;b&gt;too&lt;/b&gt; flat" in content
-
-
-def test_the_address_chooses_reasons(look, reasoned):
     heel, another = "Same heel and colour", "Another colour"
     clog, flat = "striped as well", "&lt;b&gt;too&lt;/b&gt; flat"
     for query, reasons in (
@@ -427,11 +425,6 @@ def test_the_address_chooses_reasons(look, reasoned):
         content = html(look(reasoned, "reasons", **query))
         cells = [part.partition("</td>")[0] for part in content.split('class="said-of">')[1:]]
         assert cells == reasons, query
-
-
-def test_labels_of_alternatives_lead_to_reasons_and_studies_without_any_say_so(
-    look, reasoned, researcher
-):
     rated = rated_study("rated", owner=researcher)
     where = reverse("console:reasons", args=[reasoned.slug])
     assert where in html(look(reasoned, "labels"))

@@ -53,7 +53,7 @@ def html(browser, study):
 
 
 @pytest.mark.slow
-def test_every_chart_is_a_specification_and_a_file(fetch, study):
+def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fetch, study):
     compute(study, VALIDATION)
     for chart in CHARTS:
         for theme, ground in (("light", "#ffffff"), ("dark", "#14171a")):
@@ -65,10 +65,6 @@ def test_every_chart_is_a_specification_and_a_file(fetch, study):
         assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}.svg"'
     assert fetch(study, "forest", "png").content.startswith(b"\x89PNG")
     assert fetch(study, "forest", "pdf").content.startswith(b"%PDF")
-
-
-@pytest.mark.slow
-def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, VALIDATION)
     values = {
         (row.metric, row.level, row.coefficient, row.by): row.value
@@ -129,7 +125,9 @@ def test_one_metric_is_not_tested_and_one_system_is_not_ranked(
 
 
 @pytest.mark.slow
-def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
+def test_the_report_can_be_taken_away_in_every_form_and_begins_as_the_metrics_page(
+    page_text, rosa, study
+):
     page = page_text(study, "report")
     where = reverse("console:report", args=[study.slug])
     files = [name for name, _about in rosa.get(where).context["files"]]
@@ -145,10 +143,6 @@ def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
     html = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
     ElementTree.fromstring(html.content.decode().removeprefix("<!DOCTYPE html>\n"))
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
-
-
-@pytest.mark.slow
-def test_the_report_says_what_the_metrics_page_begins_with(page_text, rosa, study):
     page_text(study, "validation")
     compute(study, REPORT)
     content = ResultPart.objects.get(name="report.html").content.decode()
