@@ -205,7 +205,7 @@ def bounded_session() -> requests.Session:
 
 
 def bind(client: Any) -> None:
-    # botocore offers no other way to its connections; tests/hits/test_call_limits.py notices if
+    # botocore offers no other way to its connections; tests/hits/test_limits.py notices if
     # this is none any more. The second is for those through a proxy.
     session = client._endpoint.http_session
     session._manager.pool_classes_by_scheme = AWS_POOLS

@@ -42,6 +42,15 @@ def site(live_server: Any, keys: dict[str, str], settings: Any) -> str:
     return str(live_server.url)
 
 
+@pytest.fixture
+def funded_site(live_server: Any, settings: Any) -> str:
+    """The address of this test's site, whose teams become requesters with test funds."""
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    return str(live_server.url)
+
+
 @pytest.fixture(scope="module")
 def stored_work(stored_for_module: None) -> dict[str, str]:
     """The keys of a requester of whom Ann has done three HITs of $1.00, for all tests of a module:

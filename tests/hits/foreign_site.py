@@ -7,6 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
+from accounts.models import User
+from accounts.teams import create_team
+from encryption import encrypt
+from hits.models import Connection
+
 Answer = Callable[[int], Any] | dict[str, Any]
 
 
@@ -24,10 +29,17 @@ class ForeignSite:
         return len(self.requests)
 
 
+def connection_to(site: ForeignSite, name: str) -> Connection:
+    """Of a team of this name, whose owner is Eve."""
+    team = create_team(name=name, owner=User.objects.create_user("eve"))
+    facts = {"marketplace": f"{name.lower()}.example.org", "endpoint_url": site.endpoint_url}
+    facts |= {"access_key_id": "AKIA", "encrypted_secret": encrypt("secret")}
+    return Connection.objects.create(team=team, name=name, **facts)
+
+
 @contextmanager
 def foreign_site() -> Iterator[ForeignSite]:
     """Serves from a thread of its own until the block ends."""
-
     lock = Lock()
 
     class Handler(BaseHTTPRequestHandler):

@@ -51,7 +51,5 @@ def run_at_once(commands: list[list[str]], env: Mapping[str, str]) -> list[tuple
         process.stdin.write("go\n")
         process.stdin.flush()
     outputs = [process.communicate(timeout=200) for process in processes]
-    return [
-        (process.returncode, output, errors)
-        for process, (output, errors) in zip(processes, outputs, strict=True)
-    ]
+    codes = [process.returncode for process in processes]
+    return [(code, *texts) for code, texts in zip(codes, outputs, strict=True)]

@@ -1,8 +1,13 @@
 """Two small studies, one of each kind, for the tests of the worker's pages."""
 
 from hashlib import sha256
+from typing import Any
 
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.access import give_to_team
 from annotation.models import Candidate, Item, Picture, Question, Study
+from tests.annotation.studies import rating_study
 
 SYSTEMS = ["transparent-llama", "gpt-neo-ft", "retrieval-bm25", "human-gold"]
 CONTEXT = (
@@ -38,6 +43,13 @@ def picture(number: int) -> Picture:
     return picture_of(frame.encode())
 
 
+def lab_study(owner: User, slug: str = "ratings", **fields: Any) -> Study:
+    """A rating study of the team Lab, which has this owner."""
+    study = rating_study(slug, owner=owner, **fields)
+    give_to_team(study=study, team=create_team(name="Lab", owner=owner), actor=owner)
+    return study
+
+
 def rating_item(justification: int = 0) -> Item:
     """A context with four responses, judged under two questions."""
     study = Study.objects.create(
@@ -52,29 +64,17 @@ def rating_item(justification: int = 0) -> Item:
         ),
         justification_min_length=justification,
     )
-    Question.objects.create(
-        study=study,
-        name="appropriateness",
-        wording="Could a sensible person say this next?",
-        low_label="not at all",
-        high_label="entirely",
-        position=0,
-    )
-    Question.objects.create(
-        study=study,
-        name="style_strength",
-        wording="How strongly does it show a style of its own?",
-        low_label="no style",
-        high_label="very strong style",
-        position=1,
-    )
-    item = Item.objects.create(
-        study=study, key="dialogue-17|ironic", condition="ironic", context=CONTEXT
-    )
+    ends = {"low_label": "not at all", "high_label": "entirely", "position": 0}
+    wording = "Could a sensible person say this next?"
+    Question.objects.create(study=study, name="appropriateness", wording=wording, **ends)
+    ends = {"low_label": "no style", "high_label": "very strong style", "position": 1}
+    wording = "How strongly does it show a style of its own?"
+    Question.objects.create(study=study, name="style_strength", wording=wording, **ends)
+    facts = {"key": "dialogue-17|ironic", "condition": "ironic", "context": CONTEXT}
+    item = Item.objects.create(study=study, **facts)
     for number, (system, text) in enumerate(zip(SYSTEMS, RESPONSES, strict=True)):
-        Candidate.objects.create(
-            item=item, key=f"{system}/17", system=system, text=text, position=number
-        )
+        facts = {"key": f"{system}/17", "system": system, "text": text, "position": number}
+        Candidate.objects.create(item=item, **facts)
     return item
 
 
@@ -87,22 +87,13 @@ def alternatives_item(justification: int = 20, products: int = 14) -> Item:
         instructions="Imagine that the target is sold out.",
         justification_min_length=justification,
     )
-    Question.objects.create(
-        study=study,
-        name="acceptable",
-        wording="Which of these would you accept instead of the target?",
-        level=Question.Level.NOMINAL,
-    )
-    item = Item.objects.create(
-        study=study, key="B000TARGET", context="Desk lamp, brass, dimmable", picture=picture(0)
-    )
+    wording = "Which of these would you accept instead of the target?"
+    level = Question.Level.NOMINAL
+    Question.objects.create(study=study, name="acceptable", wording=wording, level=level)
+    facts = {"key": "B000TARGET", "context": "Desk lamp, brass, dimmable"}
+    item = Item.objects.create(study=study, picture=picture(0), **facts)
     for number in range(products):
-        Candidate.objects.create(
-            item=item,
-            key=f"B000POOL{number:02}",
-            system=SYSTEMS[number % 4],
-            text=f"Lamp {number + 1} with a rather long name & a “quoted” part",
-            picture=picture(number + 1),
-            position=number,
-        )
+        text = f"Lamp {number + 1} with a rather long name & a “quoted” part"
+        facts = {"key": f"B000POOL{number:02}", "system": SYSTEMS[number % 4], "position": number}
+        Candidate.objects.create(item=item, text=text, picture=picture(number + 1), **facts)
     return item

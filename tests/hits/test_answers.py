@@ -50,11 +50,8 @@ def assert_refused(item: Item, code: str, /, **changes: object) -> None:
 
 
 def xml_of(fields: dict[str, str]) -> str:
-    answers = "".join(
-        f"<Answer><QuestionIdentifier>{escape(name)}</QuestionIdentifier>"
-        f"<FreeText>{escape(text)}</FreeText></Answer>"
-        for name, text in fields.items()
-    )
+    row = "<Answer><QuestionIdentifier>{}</QuestionIdentifier><FreeText>{}</FreeText></Answer>"
+    answers = "".join(row.format(escape(name), escape(text)) for name, text in fields.items())
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
         f'<QuestionFormAnswers xmlns="{NAMESPACE}">{answers}</QuestionFormAnswers>'
@@ -64,21 +61,13 @@ def xml_of(fields: dict[str, str]) -> str:
 def answer_for(item: Item) -> dict:
     keys = [candidate.blind_key for candidate in item.candidates.all()][::-1]
     names = [question.name for question in item.study.questions.all()]
-    pairs = [(key, name) for key in keys for name in names]
     top = 2 if item.study.kind == "alternatives" else 101
-    return {
-        "version": 1,
-        "item": str(item.pk),
-        "order": keys,
-        "judgments": [
-            {"candidate": key, "question": name, "value": at % top, "seconds": 1.5 * at}
-            for at, (key, name) in enumerate(pairs)
-        ],
-        "justification": "They are all of one kind.",
-        "comment": "",
-        "active_seconds": 61.5,
-        "pasted": False,
-    }
+    rows = [{"candidate": key, "question": name} for key in keys for name in names]
+    for at, row in enumerate(rows):
+        row |= {"value": at % top, "seconds": 1.5 * at}
+    answer = {"version": 1, "item": str(item.pk), "order": keys, "judgments": rows, "comment": ""}
+    reason = "They are all of one kind."
+    return answer | {"justification": reason, "active_seconds": 61.5, "pasted": False}
 
 
 def prefetched(item: Item) -> Item:
@@ -105,6 +94,10 @@ def test_an_answer_with_a_wrong_part_is_refused():
     for code, part, values in HOSTILE_PARTS:
         for value in values:
             assert_refused(item, code, **{part: value})
+    # A problem never repeats a long answer in full.
+    with refused(AnswerUnreadable, "other_item") as problem:
+        answer_of(item, answer_for(item) | {"item": "x" * 100_000})
+    assert len(str(problem.value)) < 300
 
 
 def test_a_value_off_its_scale_is_refused():
@@ -144,11 +137,9 @@ def test_a_rating_is_read_with_its_candidates_questions_and_places(django_assert
     candidates = list(item.candidates.all())
     assert answer.order == tuple(candidate.key for candidate in candidates[::-1])
     rows = [(j.candidate.key, j.question.name, j.value, j.position) for j in answer.judgments]
-    assert rows[:3] == [
-        (candidates[3].key, "appropriateness", 0.0, 0),
-        (candidates[3].key, "style_strength", 1.0, 0),
-        (candidates[2].key, "appropriateness", 2.0, 1),
-    ]
+    last, third = candidates[3].key, candidates[2].key
+    first_two = [(last, "appropriateness", 0.0, 0), (last, "style_strength", 1.0, 0)]
+    assert rows[:3] == [*first_two, (third, "appropriateness", 2.0, 1)]
     assert len(rows) == 8
     assert [judgment.seconds for judgment in answer.judgments][:2] == [0.0, 1.5]
     assert (answer.active_seconds, answer.pasted, answer.comment) == (61.5, False, "")
@@ -228,21 +219,14 @@ OUTSIDE = (
     "<FreeText>&file;</FreeText></Answer></QuestionFormAnswers>"
 )
 HOSTILE_XML = [
-    "",
-    "plain",
-    "<QuestionFormAnswers>",
-    "<Other/>",
+    *("", "plain", "<QuestionFormAnswers>", "<QuestionFormAnswers/>", "<Other/>"),
     "<QuestionFormAnswers><Answer/></QuestionFormAnswers>",
     "<QuestionFormAnswers><Junk><QuestionIdentifier>a</QuestionIdentifier></Junk></QuestionFormAnswers>",
-    "<QuestionFormAnswers>\0</QuestionFormAnswers>",
-    "<QuestionFormAnswers>\ud800</QuestionFormAnswers>",
-    "<QuestionFormAnswers/>",
-    "<a>" * 100_000,
-    "<a>" * 50_000 + "</a>" * 50_000,
+    *(f"<QuestionFormAnswers>{text}</QuestionFormAnswers>" for text in ("\0", "\ud800")),
+    *("<a>" * 100_000, "<a>" * 50_000 + "</a>" * 50_000),
     '<?xml version="1.0" encoding="klingon"?><QuestionFormAnswers/>',
     '<?xml version="1.0" encoding="UTF-16"?><QuestionFormAnswers/>',
-    BILLION_LAUGHS,
-    OUTSIDE,
+    *(BILLION_LAUGHS, OUTSIDE),
 ]
 
 
@@ -269,13 +253,6 @@ def test_answers_are_read_by_name_and_a_missing_text_is_empty():
     ) == {"colour": "red & blue", "size": "", "choice": ""}
 
 
-def test_a_problem_never_repeats_a_long_answer_in_full():
-    item = rating_item()
-    with refused(AnswerUnreadable, "other_item") as problem:
-        answer_of(item, answer_for(item) | {"item": "x" * 100_000})
-    assert len(str(problem.value)) < 300
-
-
 @given(text=st.text(), junk=JSON)
 @ONE_ITEM_FOR_ALL
 def test_any_text_or_json_is_read_or_refused(rated_item, text, junk):
@@ -299,9 +276,8 @@ PARTS = ["version", "item", "order", "judgments", "justification", "comment", "a
 @given(part=st.sampled_from([*PARTS, "pasted"]), junk=JSON)
 @ONE_ITEM_FOR_ALL
 def test_a_good_answer_with_any_junk_in_a_part_is_read_or_refused(rated_item, part, junk):
-    either_reads_or_refuses(
-        xml_of({"answer": json.dumps(answer_for(rated_item) | {part: junk})}), rated_item
-    )
+    answer = answer_for(rated_item) | {part: junk}
+    either_reads_or_refuses(xml_of({"answer": json.dumps(answer)}), rated_item)
 
 
 W = {"wording": "W"}
@@ -352,13 +328,8 @@ def answer_to(item: Item) -> dict[str, Any]:
         row = {"fit": fit, "agree": 2, "kind": 1, "tone": [0, 2]}
         rows += [{"candidate": key, "question": n, "value": v} for n, v in row.items()]
     rows.append({"candidate": a, "question": "why", "value": " It is rude. "})
-    whole = {
-        "safe": 0,
-        "danger": "knives",
-        "best": b,
-        "ends": {"best": b, "worst": a},
-        "order": [[b], [a, c]],
-    }
+    whole = {"safe": 0, "danger": "knives", "best": b, "order": [[b], [a, c]]}
+    whole["ends"] = {"best": b, "worst": a}
     rows += [{"candidate": None, "question": n, "value": v} for n, v in whole.items()]
     return {"version": 1, "item": str(item.pk), "order": [c, a, b], "judgments": rows}
 
@@ -368,11 +339,8 @@ def read(item: Item, answer: dict[str, Any]) -> Answer:
 
 
 def values_of(answer: Answer, question: str) -> dict[str, float]:
-    return {
-        each.candidate.key if each.candidate else "": each.value
-        for each in answer.judgments
-        if each.question.name == question
-    }
+    judged = [each for each in answer.judgments if each.question.name == question]
+    return {each.candidate.key if each.candidate else "": each.value for each in judged}
 
 
 def test_every_kind_lands_as_its_values(item: Item) -> None:
@@ -396,8 +364,7 @@ def test_every_kind_lands_as_its_values(item: Item) -> None:
         "order": {"a": 0.25, "b": 1, "c": 0.25},
     }
     words = [(each.question, each.candidate and each.candidate.system) for each in answer.written]
-    assert words == [("why", "a"), ("danger", None)]
-    assert answer.written[0].text == "It is rude."
+    assert (words, answer.written[0].text) == ([("why", "a"), ("danger", None)], "It is rude.")
 
 
 def test_the_page_is_told_all_that_it_needs_to_ask(item: Item) -> None:
@@ -417,11 +384,8 @@ def _set(question: str, value: Any, system: str = "") -> Any:
         text = json.dumps(value)
         for name, key in keys.items():
             text = text.replace(f'"@{name}"', f'"{key}"')
-        rows = [
-            row
-            for row in answer["judgments"]
-            if (row["candidate"], row["question"]) != (about, question)
-        ]
+        rows = answer["judgments"]
+        rows = [row for row in rows if (row["candidate"], row["question"]) != (about, question)]
         rows.append({"candidate": about, "question": question, "value": json.loads(text)})
         answer["judgments"] = rows
 
@@ -471,9 +435,7 @@ def test_what_the_page_would_not_send_is_refused(item):
         ({"judgments": "not chosen"}, "unasked"),
     ],
 )
-def test_a_choice_without_its_reason_or_a_reason_or_work_without_consent_is_refused(
-    target: Item, change: dict[str, Any], code: str
-) -> None:
+def test_a_choice_without_its_reason_or_work_without_consent_is_refused(target, change, code):
     key = target.candidates.all()[0].key
     if "judgments" in change:
         change = {"judgments": ticks_of(target, set())["judgments"]}
@@ -511,25 +473,17 @@ def target(db: None) -> Item:
 
 
 def ticks_of(item: Item, chosen: set[str]) -> dict[str, Any]:
-    candidates = list(item.candidates.all())
-    return {
-        "version": 1,
-        "item": str(item.pk),
-        "order": [each.blind_key for each in candidates],
-        "judgments": [
-            {"candidate": one.blind_key, "question": "acceptable", "value": int(one.key in chosen)}
-            for one in candidates
-        ],
-        "reasons": [
-            {"candidate": one.blind_key, "text": f"I like {one.key} just as much."}
-            for one in candidates
-            if one.key in chosen
-        ],
-        "consent": {
-            "text": consent_fingerprint(read_protocol("alternatives")),
-            "at": "2026-11-22T10:00:00Z",
-        },
-    }
+    rows, reasons = [], []
+    for one in item.candidates.all():
+        row = {"candidate": one.blind_key, "question": "acceptable"}
+        rows.append(row | {"value": int(one.key in chosen)})
+        if one.key in chosen:
+            text = f"I like {one.key} just as much."
+            reasons.append({"candidate": one.blind_key, "text": text})
+    text = consent_fingerprint(read_protocol("alternatives"))
+    answer = {"version": 1, "item": str(item.pk), "order": [row["candidate"] for row in rows]}
+    answer |= {"consent": {"text": text, "at": "2026-11-22T10:00:00Z"}}
+    return answer | {"judgments": rows, "reasons": reasons}
 
 
 def test_each_choice_has_its_reason_and_consent_its_time(target: Item) -> None:

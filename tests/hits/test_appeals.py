@@ -1,3 +1,5 @@
+from unittest.mock import patch
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -48,15 +50,13 @@ def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server,
     assert fetch_appeals(connection=connection) == 0
     assert appeal(http, ann, rejection.assignment_id).status_code == 302
     assert appeal(http, ann, rejection.assignment_id).status_code == 200
-    assert fetch_appeals(connection=connection) == 1
-    assert fetch_appeals(connection=connection) == 0
+    assert (fetch_appeals(connection=connection), fetch_appeals(connection=connection)) == (1, 0)
     row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
     assert row.reason == REASON
     answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     with refused(DecisionRefused, "answered_already"):
         answer_appeal(appeal=row, answer="No.", actor=rosa, study=study)
-    assert send_answers(study=study) == 1
-    assert send_answers(study=study) == 0
+    assert (send_answers(study=study), send_answers(study=study)) == (1, 0)
     page = http.get("/worker/dashboard/").content.decode()
     assert all(text in page for text in (REASON, ANSWER))
 
@@ -96,12 +96,9 @@ LOSSES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", LOSSES.values(), ids=LOSSES)
-def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
-    rejection, study, settings, live_server, ann, how, monkeypatch
-):
-    monkeypatch.setattr(connections, "PAUSES_SECONDS", (0, 0))
+def test_a_lost_answer_is_sent_until_it_arrives(rejection, study, settings, site, ann, how):
     assert appeal(Client(), ann, rejection.assignment_id).status_code == 302
-    with cutting_proxy(live_server.url) as proxy:
+    with cutting_proxy(site) as proxy, patch.object(connections, "PAUSES_SECONDS", (0, 0)):
         settings.MARKETPLACE_ENDPOINT_URL = f"{proxy.url}/requester"
         # What calls beside the Requester API name as their operation.
         proxy.cut("Assay", how, 1, 2)
@@ -118,36 +115,26 @@ def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
     assert row.state == "confirmed"
 
 
-def answered(study, ann, rejection):
+@pytest.mark.slow
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_answer_not_taken_says_why_and_is_sent_again(rejection, study, settings, ann, is_there):
     appeal(Client(), ann, rejection.assignment_id)
     fetch_appeals(connection=rejection.hit.batch.connection)
-    row = Appeal.objects.get()
-    answer_appeal(appeal=row, answer=ANSWER, actor=User.objects.create_user("rosa"), study=study)
-    return row
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", ["nobody there", "another answer there"])
-def test_an_answer_that_was_not_taken_says_why_and_is_sent_again(
-    rejection, study, settings, live_server, ann, what
-):
-    row = answered(study, ann, rejection)
+    row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+    answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     there = AppealThere.objects.all()
-    if what == "nobody there":
+    if not is_there:
+        endpoint = settings.MARKETPLACE_ENDPOINT_URL
         with foreign_site() as site:
-            endpoint, settings.MARKETPLACE_ENDPOINT_URL = (
-                settings.MARKETPLACE_ENDPOINT_URL,
-                site.endpoint_url,
-            )
+            settings.MARKETPLACE_ENDPOINT_URL = site.endpoint_url
             assert send_answers(study=study) == 0
-            settings.MARKETPLACE_ENDPOINT_URL = endpoint
+        settings.MARKETPLACE_ENDPOINT_URL = endpoint
     else:
         there.update(answer="No.")
         assert send_answers(study=study) == 0
         there.update(answer="")
     row.refresh_from_db()
-    assert row.state == "refused"
-    assert row.problem
+    assert (row.state, bool(row.problem)) == ("refused", True)
     assert retry_refused(study=study) == 1
     assert send_answers(study=study) == 1
     assert there.get().answer == ANSWER

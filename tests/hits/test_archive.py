@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -73,18 +71,12 @@ def test_nothing_of_an_archived_study_is_launched_or_changed(study, batch):
         end_batch(batch=batch, actor=None)
 
 
-TICKS = {
-    "ann": {"clog": 1, "pump": 0, "flat": 1},
-    "bob": {"clog": 1, "pump": 0, "flat": 0},
-    "cleo": {"clog": 0, "pump": 0, "flat": 1},
-}
-
-
 @pytest.fixture
 def judged(client, make_worker):
     study = alternatives_study()
     batch = published_batch(study, client, max_assignments=3)
-    for name, ticks in TICKS.items():
+    for name, clog, flat in (("ann", 1, 1), ("bob", 1, 0), ("cleo", 0, 1)):
+        ticks = {"clog": clog, "pump": 0, "flat": flat}
         answer = hand_in(make_worker(name), hit_on(batch, "boot"), ticks)
         client.approve_assignment(AssignmentId=answer)
     collect_batch(batch=batch, client=client)
@@ -109,12 +101,9 @@ def test_agreement_labels_and_qrels_are_unchanged_to_the_last_digit(judged, clie
     study, batch = judged
     before = numbers(study)
     assert len(before["qrels"]) == 3
-    [coefficient] = [
-        each
-        for each in study_agreement(study).questions[0].coefficients
-        if each.name == "krippendorff_alpha"
-    ]
-    assert 0 < coefficient.value < 1
+    coefficients = study_agreement(study).questions[0].coefficients
+    [alpha] = [each.value for each in coefficients if each.name == "krippendorff_alpha"]
+    assert 0 < alpha < 1
     for worker in WorkerAccount.objects.all():
         erase_worker(worker)
         assert numbers(study) == before

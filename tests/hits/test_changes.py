@@ -115,8 +115,7 @@ def test_what_an_extension_opens_again_is_within_the_budgets(batch, client, ann)
         extend_batch(**later, expected=cost)
     set_budget(study=batch.study, cap_usd=Decimal("0.60"), actor=None)
     extend_batch(**later, expected=cost)
-    assert rooms_of(batch.study)[0].left_usd == 0
-    assert price_of_extension(batch).n_assignments == 0
+    assert (rooms_of(batch.study)[0].left_usd, price_of_extension(batch).n_assignments) == (0, 0)
 
 
 def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, client):
@@ -170,9 +169,8 @@ def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, cl
 
 
 @pytest.mark.slow
-def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached(
-    batch, client, ann, bob, make_worker
-):
+def test_rejected_and_expired_work_is_offered_again(batch, client, ann, bob, make_worker):
+    """Until the overlap is reached."""
     assert missing_assignments(batch).hits == ()
     with refused(ChangeUnfit, "nothing_missing"):
         cost = price_of_more(batch, 1)

@@ -1,7 +1,9 @@
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from botocore.config import Config
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -10,9 +12,12 @@ from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
 from annotation.protocols.records import Consent
 from annotation.protocols.versions import document_of_rows, save_draft
-from hits.collect import CHUNK, collect_batch, read_assignments
+from annotation.study_facts import COLLECT_NEW, request_study_job
+from hits import endpoints
+from hits.changes import apply_changes, end_batch
+from hits.collect import CHUNK, awaited_hits, collect_batch, read_assignments
 from hits.exceptions import MarketplaceUnreachable
-from hits.models import Assignment, Batch, Hit, Worker
+from hits.models import Assignment, Batch, Connection, Hit, Worker
 from hits.questions import consent_fingerprint
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
@@ -21,6 +26,9 @@ from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
+from work.execution import run_job
+from work.models import Job
+from work.tasks import request_job
 
 LIST = "ListAssignmentsForHIT"
 
@@ -30,10 +38,8 @@ def test_an_answer_becomes_judgments_with_places_and_times_once(study, client, a
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, order=["beta", "alpha"])
     result = collect_batch(batch=batch, client=client)
     assert (result.n_hits, result.n_new, result.n_unreadable) == (3, 1, 0)
-    assert rows(study, "item", "system", "value", "position", "seconds") == [
-        ("d0", "alpha", 30, 1, 1.5),
-        ("d0", "beta", 70, 0, 0.5),
-    ]
+    found = rows(study, "item", "system", "value", "position", "seconds")
+    assert found == [("d0", "alpha", 30, 1, 1.5), ("d0", "beta", 70, 0, 0.5)]
     submission = Submission.objects.get()
     assert submission.shown_order == ["beta", "alpha"]
     assert submission.status == Submission.Status.SUBMITTED
@@ -62,19 +68,10 @@ def expire(batch: Batch) -> None:
 
 
 def study_values(study):
-    submissions = Submission.objects.of(study).values_list(
-        "item__key",
-        "annotator__pseudonym",
-        "round",
-        "status",
-        "raw",
-        "shown_order",
-        "justification",
-        "accepted_at",
-        "submitted_at",
-        "seconds",
-        "assignment__assignment_id",
-    )
+    names = ["item__key", "annotator__pseudonym", "round", "status", "raw", "shown_order"]
+    names += ["seconds", "accepted_at", "submitted_at", "assignment__assignment_id"]
+    names += ["justification"]
+    submissions = Submission.objects.of(study).values_list(*names)
     judgments = judgment_frame(study, accepted=False).itertuples(index=False, name=None)
     return sorted(map(repr, submissions)), sorted(map(repr, judgments))
 
@@ -91,9 +88,8 @@ def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client
 
 @pytest.mark.slow
 def test_every_page_of_a_hits_assignments_is_collected(client, make_worker):
-    batch = published_batch(
-        rating_study("one", n_items=1), client, reward_usd="0.01", max_assignments=104
-    )
+    study = rating_study("one", n_items=1)
+    batch = published_batch(study, client, reward_usd="0.01", max_assignments=104)
     hit = hit_on(batch, "d0")
     for number in range(104):
         hand_in(make_worker(f"w{number}"), hit, {"alpha": number % 101, "beta": 0})
@@ -128,9 +124,8 @@ def test_unreadable_answers_are_kept_and_stop_no_other(study, client, make_worke
         assert assignment.answer_xml == there.answer
     assert rows(study, "item", "value") == [("d0", 1), ("d0", 2), ("d1", 3), ("d1", 4)]
     # One that can be read later loses its problem.
-    Assignment.objects.filter(assignment_id=bad[-1]).update(
-        answer_xml=stored.answer.replace("0" * 400, "")
-    )
+    readable = stored.answer.replace("0" * 400, "")
+    Assignment.objects.filter(assignment_id=bad[-1]).update(answer_xml=readable)
     assert collect_batch(batch=batch, client=client).n_unreadable == 3
     assert Assignment.objects.get(assignment_id=bad[-1]).problem == ""
 
@@ -146,10 +141,8 @@ def test_an_impossible_time_of_consent_is_noted_and_stops_no_other(study, client
     for worker, at in ((ann, "0001-01-01T00:00:00+14:00"), (bob, timezone.now().isoformat())):
         consent = {"text": text, "at": at}
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, consent=consent)
-    assert (collect_batch(batch=batch, client=client).n_unreadable, Submission.objects.count()) == (
-        0,
-        2,
-    )
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert Submission.objects.count() == 2
     odd, usual = Assignment.objects.order_by("pk")
     assert odd.submission.consented_at == odd.submitted_at
     assert "0001-01-01" in odd.reading_note
@@ -170,9 +163,7 @@ def test_an_item_judged_twice_in_a_round_counts_once(study, client, ann):
 
 
 @pytest.mark.slow
-def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_outdated(
-    study, client, wire, ann, bob
-):
+def test_decisions_made_elsewhere_reach_the_study_and_its_version(study, client, wire, ann, bob):
     def version():
         study.refresh_from_db()
         return study.judgments_version
@@ -197,9 +188,7 @@ def test_decisions_made_elsewhere_reach_the_study_and_rejections_make_results_ou
     assert wire.calls["GetHIT"] == 0  # before it may have expired
 
 
-def test_automatic_approval_reaches_the_study_and_ends_the_listing_of_a_hit(
-    study, client, wire, ann
-):
+def test_automatic_approval_reaches_the_study_and_ends_a_hits_listing(study, client, wire, ann):
     batch = published_batch(study, client, auto_approval_delay_seconds=3600)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=batch, client=client)
@@ -216,9 +205,8 @@ def test_automatic_approval_reaches_the_study_and_ends_the_listing_of_a_hit(
 def test_work_still_going_on_is_left_alone(study, client, wire, ann, bob):
     assert collect_batch(batch=batch_of(study, round=2), client=client).n_hits == 0
     assert not wire.calls
-    batch = published_batch(
-        study, client, max_assignments=2, lifetime_seconds=60, assignment_duration_seconds=7200
-    )
+    terms = {"max_assignments": 2, "lifetime_seconds": 60, "assignment_duration_seconds": 7200}
+    batch = published_batch(study, client, **terms)
     hit = MarketplaceHit.objects.get(public_id=hit_on(batch, "d0").hit_id)
     accept_hit(worker=ann, hit=hit)
     return_assignment(assignment=accept_hit(worker=bob, hit=hit))
@@ -265,9 +253,8 @@ def test_workers_are_strangers_to_the_study(study, client, ann, bob):
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     hand_in(ann, hit_on(batch, "d1"), {"alpha": 3, "beta": 4})
     collect_batch(batch=batch, client=client)
-    fields = {
-        name: table for name, table in tables().items() if name not in ("Worker", "Assignment")
-    }
+    fields = tables()
+    del fields["Worker"], fields["Assignment"]
     frame_text = judgment_frame(study).to_csv()
     for worker in (ann, bob):
         assert Worker.objects.filter(worker_id=worker.worker_id).exists()
@@ -285,9 +272,8 @@ def test_workers_are_strangers_to_the_study(study, client, ann, bob):
 
 
 def test_an_expired_hit_is_listed_until_what_came_in_is_decided(study, wire, client, ann):
-    batch = published_batch(
-        study, client, max_assignments=3, auto_approval_delay_seconds=30 * 86_400
-    )
+    terms = {"max_assignments": 3, "auto_approval_delay_seconds": 30 * 86_400}
+    batch = published_batch(study, client, **terms)
     assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     expire(batch)
     assert collect_batch(batch=batch, client=client).n_hits == 3
@@ -343,3 +329,79 @@ def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study,
     assert Assignment.objects.get().problem == ""
     Batch.objects.filter(pk=batch.pk).update(round=1)
     assert collect_batch(batch=batch, client=client).n_unreadable == 0
+
+
+VALUES = {"alpha": 70, "beta": 20}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+def test_answers_are_collected_while_any_are_awaited(batch, look, ann, bob):
+    for worker in (ann, bob):
+        hand_in(worker, hit_on(batch, "d0"), VALUES)
+    assert (look(), Submission.objects.count()) == (["done"], 2)
+    # A marketplace is not asked again at once.
+    run_job(request_job(kind="collect_all").pk)
+    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
+    others = {hit_on(batch, "d1"), hit_on(batch, "d2")}
+    assert set(awaited_hits(batch)) == others
+    for worker in (ann, bob):
+        for hit in others:
+            hand_in(worker, hit, VALUES)
+    assert (look(), Submission.objects.count()) == (["done"], 6)
+    assert look() == []
+    # What the marketplace approves by itself is noticed.
+    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
+    Assignment.objects.update(submitted_at=timezone.now() - delay)
+    assert awaited_hits(batch).count() == 3
+
+
+@pytest.fixture
+def batch(site, study, client):
+    return published_batch(study, client, max_assignments=2)
+
+
+@pytest.fixture
+def look() -> Callable[[], list[str]]:
+    def results() -> list[str]:
+        Batch.objects.update(collected_at=timezone.now() - timedelta(hours=1))
+        run_job(request_job(kind="collect_all").pk)
+        queue = Job.objects.of_kind(COLLECT_NEW).queued().values_list("pk", flat=True)
+        return [run_job(pk) for pk in list(queue)]
+
+    return results
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    end_batch(batch=batch, actor=None, is_closed=True)
+    apply_changes(batch=Batch.objects.get(), client=client)
+    assert (look(), Submission.objects.count()) == (["done"], 1)
+    assert list(Hit.objects.of(batch).values_list("n_answers", flat=True)) == [1, 0, 0]
+    assert look() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    assert (look(), look()) == (["failed"], [])
+    earlier = timezone.now() - timedelta(minutes=11)
+    assert Connection.objects.get().problem
+    Connection.objects.update(failed_at=earlier)
+    Job.objects.of_kind(COLLECT_NEW).update(finished_at=earlier)
+    assert look() == ["failed"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_collection_outlasts_a_marketplace_that_is_away(batch, ann, settings, monkeypatch):
+    monkeypatch.setattr(endpoints, "PATIENCE", Config(retries={"total_max_attempts": 1}))
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    job = request_study_job(study=batch.study, kind=COLLECT_NEW)
+    address = settings.MARKETPLACE_ENDPOINT_URL
+    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:1/requester"
+    assert run_job(job.pk) == "queued"
+    settings.MARKETPLACE_ENDPOINT_URL = address
+    assert run_job(job.pk) == "done"
+    assert Submission.objects.count() == 1

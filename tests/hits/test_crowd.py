@@ -53,31 +53,20 @@ def crowd_worker(site, name="ann") -> CrowdWorker:
 
 
 def simulate(batch, site, *, n_workers=2, seed=7):
-    return replay_group(
-        hit_type_id=batch.hit_type_id,
-        names=crowd_names(n_workers, seed=seed),
-        source=SimulatedAnswers(batch.study, seed=seed),
-        site_url=site.url,
-        total=0,
-    )
+    options = {"hit_type_id": batch.hit_type_id, "names": crowd_names(n_workers, seed=seed)}
+    options["source"] = SimulatedAnswers(batch.study, seed=seed)
+    return replay_group(site_url=site.url, total=0, **options)
 
 
 def record(item: str, values: dict[str, float], *, who: str, **fields) -> SubmissionDraft:
-    judgments = tuple(
-        JudgmentDraft(candidate=key, question="appropriateness", value=value)
-        for key, value in values.items()
-    )
-    return SubmissionDraft(item=item, judgments=judgments, raw="", line=2, identity=who, **fields)
+    facts = {"item": item, "raw": "", "line": 2, "identity": who} | fields
+    rows = [JudgmentDraft(key, "appropriateness", value) for key, value in values.items()]
+    return SubmissionDraft(judgments=tuple(rows), **facts)
 
 
 def replay(batch, site, drafts):
     source = RecordedAnswers(batch.study, drafts)
     return replay_plan(plan=source.plan(batch), source=source, site_url=site.url)
-
-
-def values_by_item(study):
-    frame = judgment_frame(study)
-    return sorted(frame[["item", "candidate", "value"]].itertuples(index=False, name=None))
 
 
 def task_of(item) -> dict:
@@ -137,7 +126,8 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert (again.n_submitted, again.n_gone) == (0, 3)
     assert collect_batch(batch=batch, client=client).n_unreadable == 0
     values = [(d.item, j.candidate, j.value) for d in drafts[:3] for j in d.judgments]
-    assert values_by_item(study) == sorted(values)
+    frame = judgment_frame(study)[["item", "candidate", "value"]]
+    assert sorted(frame.itertuples(index=False, name=None)) == sorted(values)
     by_annotator = judgment_frame(study).groupby("annotator", observed=True)["item"].nunique()
     assert sorted(by_annotator) == [1, 2]
     assert set(Submission.objects.values_list("justification", flat=True)) == set(why.values())
@@ -230,9 +220,8 @@ def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(nam
         faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
         answers = answers_to(item, faults)
         assert all(answer.judgments for answer in answers)
-        assert any(answer.pasted for answer in answers) == (
-            name == "alternatives" and fault == "copy_paste"
-        )
+        is_pasted = name == "alternatives" and fault == "copy_paste"
+        assert any(answer.pasted for answer in answers) == is_pasted
 
 
 SEED = 3
@@ -263,18 +252,14 @@ def test_each_fault_is_what_it_says_and_careful_workers_pass_their_checks(pages)
     assert len(faults) == len(FAULTS) + 1
     assert answers("crowd-3-1") == [careful.answer("crowd-3-1", task) for task in tasks]
     assert len(set(values(by_fault["straight_line"]))) == 1
-    assert values(by_fault["random"]) != [
-        row["value"]
-        for task in tasks
-        for row in careful.answer(by_fault["random"], task)["judgments"]
-    ]
+    calm = [careful.answer(by_fault["random"], task) for task in tasks]
+    assert values(by_fault["random"]) != [row["value"] for one in calm for row in one["judgments"]]
     first, second = (values(f"crowd-3-colluding-{letter}") for letter in "ab")
     assert max(abs(a - b) for a, b in zip(first, second, strict=True)) == 1
     assert max(each["active_seconds"] for each in answers(by_fault["fast"])) < 5
     wordy = [task | {"justification_min_length": 30} for task in tasks]
     reasons = {crowd.answer(by_fault["copy_paste"], task)["justification"] for task in wordy}
     assert {reason.replace(PASTED, "").strip() for reason in reasons} == {""}
-
     checks = {each.blind_key: each for each in PlacedCheck.objects.all()}
     for task, given in zip(tasks, answers("crowd-3-1"), strict=True):
         rows = {row["candidate"]: row["value"] for row in given["judgments"]}

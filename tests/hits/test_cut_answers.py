@@ -23,14 +23,8 @@ N_ITEMS = 8
 LIST = "ListAssignmentsForHIT"
 # As on Mechanical Turk, a page with anything on it is followed by another.
 CALLS_A_HIT = 2
-EVERY_CUT = [
-    cuts.half_a_body,
-    cuts.no_body,
-    cuts.no_keys,
-    cuts.a_list,
-    cuts.half_a_character,
-    cuts.a_cut_line,
-]
+EVERY_CUT = [cuts.half_a_body, cuts.no_body, cuts.no_keys, cuts.a_list]
+EVERY_CUT += [cuts.half_a_character, cuts.a_cut_line]
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +59,7 @@ def batch_with_work(study, client, ann):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_before", range(3))
-def test_a_study_is_published_collected_and_approved_once_whatever_is_cut(
-    study, proxy, lab, client, ann, n_before
-):
+def test_a_study_is_approved_once_whatever_is_cut(study, proxy, lab, client, ann, n_before):
     """Each way to cut is used in turn, beginning with another in each story."""
     ways = cycle(EVERY_CUT[2 * n_before :] + EVERY_CUT[: 2 * n_before])
 
@@ -80,8 +72,7 @@ def test_a_study_is_published_collected_and_approved_once_whatever_is_cut(
     cut("CreateHITType", 1, 2)
     cut("CreateHITWithHITType", 1, 4, 5)
     require_funds(cost=estimate(batch), client=lab)
-    assert publish_batch(batch=batch, client=lab).n_hits == N_ITEMS
-    assert proxy.n_cut == 6
+    assert (publish_batch(batch=batch, client=lab).n_hits, proxy.n_cut) == (N_ITEMS, 6)
     there = {hit["HITId"] for hit in hits_there(client)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
     assert balance_of(client) == ("9.20", "0.80")
@@ -117,9 +108,8 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_pressed_now", [False, True])
-def test_collecting_goes_on_where_it_stopped_unless_all_is_asked_for_now(
-    batch_with_work, proxy, lab, is_pressed_now
-):
+def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab, is_pressed_now):
+    """Unless all is asked for now."""
     proxy.cut(LIST, cuts.no_body, *range(CALLS_A_HIT * 5 + 1, 100))
     with pytest.raises(MarketplaceUnreachable):
         collect_batch(batch=batch_with_work, client=lab)
@@ -151,5 +141,4 @@ def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, mon
             yield hit, answers
 
     collect_batch(batch=batch_with_work, client=lab, progress=progress)
-    assert order == [*rest, first]
-    assert written == list(range(N_ITEMS))
+    assert (order, written) == ([*rest, first], list(range(N_ITEMS)))

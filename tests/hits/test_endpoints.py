@@ -177,9 +177,7 @@ both = pytest.mark.parametrize("is_requester_api", [True, False])
 
 
 @both
-def test_a_name_that_leads_into_the_network_once_it_was_checked_is_not_followed(
-    public_site, site, monkeypatch, is_requester_api
-):
+def test_no_name_leads_into_the_network_later(public_site, site, monkeypatch, is_requester_api):
     resolver = resolve(monkeypatch, "127.0.0.1")
     with refused(ConnectionUnfit, "internal_address"):
         call(is_requester_api, f"http://{NAME}:{site.port}")
@@ -187,19 +185,15 @@ def test_a_name_that_leads_into_the_network_once_it_was_checked_is_not_followed(
 
 
 @both
-def test_the_address_that_was_checked_is_called_under_the_marketplaces_name(
-    public_site, site, monkeypatch, is_requester_api
-):
+def test_the_checked_address_is_called_by_name(public_site, site, monkeypatch, is_requester_api):
     resolver = resolve(monkeypatch, PUBLIC)
     call(is_requester_api, f"http://{NAME}:{site.port}")
-    assert site.hosts == [f"{NAME}:{site.port}"]
-    assert resolver.n_lookups == 1
+    assert (site.hosts, resolver.n_lookups) == ([f"{NAME}:{site.port}"], 1)
 
 
 @both
-def test_a_certificate_is_for_the_name_and_not_for_the_address(
-    public_site, secure_site, monkeypatch, is_requester_api
-):
+@pytest.mark.usefixtures("public_site")
+def test_a_certificate_is_for_the_name_alone(secure_site, monkeypatch, is_requester_api):
     resolver = resolve(monkeypatch, PUBLIC)
     call(is_requester_api, f"https://{NAME}:{secure_site.port}")
     assert (secure_site.names, secure_site.hosts) == ([NAME], [f"{NAME}:{secure_site.port}"])
@@ -207,9 +201,7 @@ def test_a_certificate_is_for_the_name_and_not_for_the_address(
 
 
 @both
-def test_a_proxy_is_asked_for_a_tunnel_to_the_address_that_was_checked(
-    public_site, site, monkeypatch, is_requester_api
-):
+def test_a_proxy_tunnels_to_the_checked_address(public_site, site, monkeypatch, is_requester_api):
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{site.port}")
     resolve(monkeypatch, PUBLIC)
     with pytest.raises(MarketplaceUnreachable):
@@ -218,9 +210,8 @@ def test_a_proxy_is_asked_for_a_tunnel_to_the_address_that_was_checked(
 
 
 @both
-def test_this_sites_own_marketplace_may_be_on_this_machine(
-    public_site, site, settings, is_requester_api
-):
+@pytest.mark.usefixtures("public_site")
+def test_this_sites_own_marketplace_may_be_on_this_machine(site, settings, is_requester_api):
     settings.MARKETPLACE_ENDPOINT_URL = f"http://127.0.0.1:{site.port}/requester"
     call(is_requester_api, f"http://127.0.0.1:{site.port}")
     assert len(site.hosts) == 1

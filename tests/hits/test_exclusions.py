@@ -27,9 +27,7 @@ CREATE_TYPE, GRANT = "CreateQualificationType", "AssociateQualificationWithWorke
 
 
 @pytest.mark.slow
-def test_workers_of_an_earlier_round_and_who_reached_the_maximum_are_excluded(
-    study, client, ann, bob
-):
+def test_workers_of_an_earlier_round_and_at_the_maximum_are_excluded(study, client, ann, bob):
     first = launch(study, client, max_per_worker=2)
     for item in ("d0", "d1"):
         hand_in(ann, hit_on(first, item), {"alpha": 10, "beta": 20})

@@ -26,35 +26,21 @@ def test_a_record_holds_all_but_the_judgments_and_names_no_worker(submissions_of
     path = tmp_path / "submissions.jsonl"
     call_command("export_submissions", "ratings", output=path)
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    assert records == submission_records(submissions_of_two)
+    assert records == [json.loads(line) for line in row_jsonl(submission_rows(submissions_of_two))]
     assert Worker.objects.count() == 2
     assert not [one.worker_id for one in Worker.objects.all() if one.worker_id in path.read_text()]
     silent, with_comment = sorted(records, key=lambda record: record["comment"])
-    assignment = Assignment.objects.select_related("hit", "submission").get(
-        submission__comment=COMMENT
-    )
+    assignment = Assignment.objects.get(submission__comment=COMMENT)
     assert with_comment == {
-        "study": "ratings",
-        "round": 1,
-        "item": "d0",
-        "condition": "",
+        **{"study": "ratings", "round": 1, "item": "d0", "condition": "", "protocol": 1},
         "annotator": assignment.submission.annotator.pseudonym,
-        "hit_id": assignment.hit.hit_id,
-        "assignment_id": assignment.assignment_id,
-        "status": "submitted",
+        **{"hit_id": assignment.hit.hit_id, "assignment_id": assignment.assignment_id},
         "accepted_at": assignment.accepted_at.isoformat(),
         "submitted_at": assignment.submitted_at.isoformat(),
-        "seconds": assignment.submission.seconds,
-        "active_seconds": 7.25,
-        "pasted": True,
-        "justification": REASON,
-        "comment": COMMENT,
-        "flagged": True,
-        "flag_reason": "too fast",
-        "protocol": 1,
-        "consented_at": None,
-        "simulated": False,
-        "shown_order": '["alpha", "beta"]',
+        **{"seconds": assignment.submission.seconds, "active_seconds": 7.25, "pasted": True},
+        **{"justification": REASON, "comment": COMMENT, "status": "submitted"},
+        **{"flagged": True, "flag_reason": "too fast", "consented_at": None},
+        **{"simulated": False, "shown_order": '["alpha", "beta"]'},
     }
     assert (silent["status"], silent["comment"], silent["flagged"]) == ("rejected", "", False)
     assert (silent["active_seconds"], silent["pasted"]) == (None, False)
@@ -72,10 +58,6 @@ def submissions_of_two(study, client, ann, bob):
     return study
 
 
-def submission_records(study):
-    return [json.loads(line) for line in row_jsonl(submission_rows(study))]
-
-
 def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp_path, capsys):
     path = tmp_path / "submissions.csv"
     call_command("export_submissions", "ratings", output=path)
@@ -88,8 +70,7 @@ def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp
     assert not [cell for cell in cells if cell.startswith(("=", "-"))]
     assert not {one.worker_id for one in Worker.objects.all()} & set(cells)
     (remark,) = [row for row in rows if row["comment"]]
-    assert from_cell(remark["comment"]) == COMMENT
-    assert from_cell(remark["justification"]) == REASON
+    assert (from_cell(remark["comment"]), from_cell(remark["justification"])) == (COMMENT, REASON)
     assert (remark["pasted"], remark["flagged"]) == ("True", "True")
     assert {row["active_seconds"] for row in rows} == {"7.25", ""}
 

@@ -2,45 +2,33 @@ from datetime import UTC, datetime
 
 import pytest
 
-from accounts.models import User
-from accounts.teams import create_team
 from annotation.models import Submission
-from encryption import encrypt
 from hits.calls import amount_usd, appeal_records
 from hits.collect import collect_batch
 from hits.connections import client_of
 from hits.contacts import fetch_appeals
 from hits.decisions import REJECT, decide, send_decisions
 from hits.exceptions import MarketplaceFault
-from hits.models import Appeal, Assignment, Batch, Connection, Hit
+from hits.models import Appeal, Assignment, Batch, Hit
 from hits.progress import fetch_statement
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.codes import refused
 from tests.console.filled import add_batch
-from tests.hits.foreign_site import foreign_site
+from tests.hits.foreign_site import connection_to, foreign_site
 from tests.hits.wire import wire_of
 from tests.hits.work import PASSWORD, hand_in, hit_on, published_batch, requester_keys
 
 pytestmark = pytest.mark.django_db
 AT = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
-APPEAL = {
-    "assignment_id": "A",
-    "reason": "",
-    "appealed_at": "2026-03-02T12:00:00+00:00",
-    "answer": "",
-}
+APPEAL = {"assignment_id": "A", "reason": "", "answer": ""}
+APPEAL["appealed_at"] = "2026-03-02T12:00:00+00:00"
 
 
 def assignment(assignment_id, **fields):
-    return {
-        "AssignmentId": assignment_id,
-        "WorkerId": "A1FOREIGN",
-        "AssignmentStatus": "Rejected",
-        "AcceptTime": AT,
-        "SubmitTime": AT,
-        "Answer": "<x/>",
-    } | fields
+    record = {"AssignmentId": assignment_id, "WorkerId": "A1FOREIGN", "Answer": "<x/>"}
+    record |= {"AssignmentStatus": "Rejected", "AcceptTime": AT, "SubmitTime": AT}
+    return record | fields
 
 
 @pytest.fixture
@@ -68,15 +56,7 @@ def victim(keys, wire):
 @pytest.fixture
 def batch(victim, site):
     batch = add_batch(rating_study("evil", n_items=1), max_assignments=2)
-    evil = Connection.objects.create(
-        team=create_team(name="Evil", owner=User.objects.create_user("eve")),
-        name="evil",
-        marketplace="evil.example.org",
-        endpoint_url=site.endpoint_url,
-        access_key_id="AKIA",
-        encrypted_secret=encrypt("secret"),
-    )
-    Batch.objects.filter(pk=batch.pk).update(connection=evil)
+    Batch.objects.filter(pk=batch.pk).update(connection=connection_to(site, "Evil"))
     batch.refresh_from_db()
     return batch
 

@@ -92,8 +92,7 @@ def test_the_rest_is_what_the_pilot_left_and_then_nothing_is_left(study, client)
     rest = plan_batch(draft=draft(study, REST), part=2).batch
     assert (pilot.part, rest.part) == (1, 2)
     assert not keys_of(pilot) & keys_of(rest)
-    assert set(planned_items().values()) == {1}
-    assert len(planned_items()) == 12
+    assert (set(planned_items().values()), len(planned_items())) == ({1}, 12)
     with refused(BatchUnfit, "nothing_left"):
         plan_batch(draft=draft(study, REST), part=3)
     assert plan_batch(draft=draft(study, REST, round=2), part=1).is_new
@@ -149,8 +148,7 @@ def test_two_browsers_that_press_at_once_plan_each_item_once():
     drafts = [draft(study, sample(5, seed=7)) for _ in range(4)]
     plans = press_at_once(*(partial(plan_batch, draft=mine, part=1) for mine in drafts))
     assert sorted(plan.is_new for plan in plans) == [False, False, False, True]
-    assert len({plan.batch.pk for plan in plans}) == 1
-    assert planned_items().total() == 5
+    assert (len({plan.batch.pk for plan in plans}), planned_items().total()) == (1, 5)
 
 
 def test_a_budget_is_a_hard_cap_on_what_is_committed(study):
@@ -190,12 +188,11 @@ def test_launches_with_budgets_of_their_own_do_not_lock_each_other_out():
     studies = [rating_study(f"s{n}", n_items=2, systems=["alpha"]) for n in range(4)]
     set_budget(team=team_of(owner, *studies), cap_usd=Decimal(9), actor=owner)
     drafts = [draft(each, REST) for each in studies]
-    plans = press_at_once(
-        *(
-            partial(plan_batch, draft=mine, part=1, budget_usd=Decimal(1) if n % 2 else None)
-            for n, mine in enumerate(drafts)
-        )
-    )
+    presses = [partial(plan_batch, draft=mine, part=1) for mine in drafts[:2]]
+    presses += [
+        partial(plan_batch, draft=mine, part=1, budget_usd=Decimal(1)) for mine in drafts[2:]
+    ]
+    plans = press_at_once(*presses)
     assert [plan.is_new for plan in plans] == [True] * 4
 
 
@@ -206,8 +203,7 @@ def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     set_budget(team=team_of(owner, *studies), cap_usd=Decimal("1.50"), actor=owner)
     drafts = [draft(each, REST) for each in studies]
     results = press_at_once(*(partial(plan_batch, draft=mine, part=1) for mine in drafts))
-    assert results.count(OverBudget) == 1
-    assert Batch.objects.count() == 1
+    assert (results.count(OverBudget), Batch.objects.count()) == (1, 1)
 
 
 @pytest.mark.slow
@@ -228,9 +224,7 @@ def test_the_command_launches_a_sample_and_then_the_rest(site, client):
 
 
 def launched(study, selection, part=None):
-    texts = {"title": "Rate", "description": "Read and rate."}
-    terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1, "selection": selection}
-    return plan_batch(draft=draft_batch(study=study, **texts, **terms), part=part).batch
+    return plan_batch(draft=draft(study, selection, max_assignments=1), part=part).batch
 
 
 def probabilities_of(batch):
@@ -240,7 +234,8 @@ def probabilities_of(batch):
 
 def test_each_launch_stores_the_chances_of_its_items(study):
     pilot = launched(study, sample(4, seed=7), part=1)
-    listed = launched(study, item_list([next_key(study)]), part=2)
+    next_key = study.items.filter(hits=None).order_by("position").first().key
+    listed = launched(study, item_list([next_key]), part=2)
     rest = launched(study, REST, part=3)
     assert set(probabilities_of(pilot).values()) == {4 / 12}
     assert set(probabilities_of(listed).values()) == {None}
@@ -251,10 +246,6 @@ def test_each_launch_stores_the_chances_of_its_items(study):
         (1, "random", 7, 12), (2, "listed", None, 8), (3, "all", None, 7),
     ]  # fmt: skip
     assert probabilities_of(pilot).keys() == keys_of(pilot)
-
-
-def next_key(study):
-    return study.items.filter(hits=None).order_by("position").first().key
 
 
 def test_each_condition_has_chances_of_its_own_if_the_sample_can_reach_it(study):
@@ -276,9 +267,8 @@ def test_each_condition_has_chances_of_its_own_if_the_sample_can_reach_it(study)
 def test_an_item_is_of_the_first_sample_that_sent_it(study):
     launched(study, sample(4, seed=7), part=1)
     later = launched(study, REST, part=2)
-    SampledItem.objects.create(
-        sample=later.item_sample, item=study.items.get(key=first_key()), probability=0.9
-    )
+    first = study.items.get(key=first_key())
+    SampledItem.objects.create(sample=later.item_sample, item=first, probability=0.9)
     design = sample_design(study).set_index("item")
     assert (len(design), design.loc[first_key(), "batch"]) == (12, 1)
     assert sample_design(study, 2).empty

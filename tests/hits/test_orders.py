@@ -61,9 +61,8 @@ def test_each_block_of_a_design_is_a_latin_square_and_neighbors_are_balanced(n):
     rows = balanced_orders(n)
     assert len(rows) == (n if n % 2 == 0 else 2 * n)
     for start in range(0, len(rows), n):
-        assert places(rows[start : start + n]) == Counter(
-            {(place, key): 1 for place in range(n) for key in range(n)}
-        )
+        once = Counter((place, key) for place in range(n) for key in range(n))
+        assert places(rows[start : start + n]) == once
     follows = Counter(pair for row in rows for pair in pairwise(row))
     assert len(follows) == n * (n - 1)
     assert len(set(follows.values())) <= 1
@@ -77,9 +76,8 @@ def test_checks_keep_their_places_and_later_slots_continue_the_design():
     assert {row[1] for row in rows} == {1}
     assert set(places(rows).values()) == {1, 4}
     assert order_rows(is_check, "seed", 7) == rows[3:] + rows[:3]
-    assert {tuple(order_rows(is_check, str(seed))[0]) for seed in range(40)} == set(
-        map(tuple, rows)
-    )
+    first = {tuple(order_rows(is_check, str(seed))[0]) for seed in range(40)}
+    assert first == set(map(tuple, rows))
 
 
 def test_places_that_differ_by_more_than_one_are_uneven():
@@ -94,9 +92,8 @@ def test_places_that_differ_by_more_than_one_are_uneven():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("n_candidates", "n_workers"), [(2, 4), (4, 8), (3, 6), (5, 5)])
-def test_orders_of_an_item_are_balanced_after_returns_and_expirations(
-    client, make_worker, n_candidates, n_workers
-):
+def test_orders_are_balanced_after_returns(client, make_worker, n_candidates, n_workers):
+    """And after expirations."""
     study = ordered_study(n_candidates, n_items=2)
     batch = published_batch(study, client, reward_usd="0.01", max_assignments=n_workers)
     chance, workers = random.Random(7), [make_worker(f"w{n}") for n in range(10)]
@@ -105,8 +102,7 @@ def test_orders_of_an_item_are_balanced_after_returns_and_expirations(
         task, taken = task_on(hit), Taken.objects.filter(hit__public_id=hit.hit_id)
         submitted = taken.filter(status="Submitted")
         orders = [shown_order(task, each.public_id, each.slot) for each in submitted]
-        assert len(orders) == n_workers
-        assert len(places(orders)) == n_candidates**2
+        assert (len(orders), len(places(orders))) == (n_workers, n_candidates**2)
         assert set(places(orders).values()) == {n_workers // n_candidates}
     assert Taken.objects.filter(status__in=["Returned", "Abandoned"]).count() >= 2
 
@@ -161,8 +157,7 @@ def test_waves_of_an_item_share_one_design():
         task = task_of(task_page(hit.item, batch.document, first_slot=hit.first_slot))
         n = batch.wave_assignments(hit.wave)
         orders += [shown_order(task, "3X", slot) for slot in range(n)]
-    assert len(orders) == 8
-    assert set(places(orders).values()) == {2}
+    assert (len(orders), set(places(orders).values())) == (8, {2})
 
 
 @pytest.mark.django_db
@@ -217,9 +212,7 @@ def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule
     first = Judgment.objects.filter(position=0, value=1)
     # The order of a page does not depend on the systems.
     assert 0 < first.filter(candidate__system="alpha").count() < first.count() == 10
-
     flags = store_evidence(study).annotator_flags.filter(name="position")
-
     assert list(flags.values_list("n", "n_hits", "expected")) == [(10, 10, 5)]
     assert unflagged_assignments(study, hours=0) == []
 
@@ -243,9 +236,8 @@ def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(cli
     of_d1.update(shown_order=["alpha", "check 1: gold", "beta"])
     count_judgments_change(study_ids=[study.pk])
     assert balance_of(batch) == OrderBalance(3, 2)
-    decide(
-        assignments=Assignment.objects.filter(submission=of_d1[0]), decision=REJECT, feedback="x"
-    )
+    rejected = Assignment.objects.filter(submission=of_d1[0])
+    decide(assignments=rejected, decision=REJECT, feedback="x")
     send_decisions(batch=batch, client=client)
     assert balance_of(batch) == OrderBalance(3, 1)
     orders = [json.loads(row)["shown_order"] for row in row_jsonl(submission_rows(study))]
@@ -257,14 +249,10 @@ def balance_of(batch: Batch) -> OrderBalance | None:
 
 
 @pytest.mark.django_db
-def test_only_balanced_protocols_have_a_report_of_orders(client):
-    assert batch_report(batch_of(ordered_study(2, "random", n_items=1))).orders is None
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize("policy", ["random", "latin_square"])
-def test_a_launch_warns_where_a_marketplace_cannot_balance_orders(policy):
+def test_only_balanced_protocols_have_a_report_of_orders_and_warn_of_a_marketplace(policy):
     draft = batch_of(ordered_study(2, policy, n_items=1))
+    assert (batch_report(draft).orders is None) == (policy == "random")
     codes = [] if policy == "random" else ["unbalanced_marketplace"]
     elsewhere, here = (Funds(None, "", True, has_languages=is_here) for is_here in (False, True))
     assert codes_of(order_findings(draft, elsewhere)) == codes

@@ -50,19 +50,11 @@ WRITTEN = {
         {"text": "I like trains.", "scores": {"appropriateness": 0}},
     ],
 }
-OF_THE_STUDY = {
-    "item": "d2",
-    "candidates": [{"candidate": "alpha", "scores": {"appropriateness": 100}}],
-}
-PRACTICE = {
-    **{"reward_usd": 0.05, "pass_percent": 100, "most_workers": 3},
-    "items": [WRITTEN, OF_THE_STUDY],
-}
+STORED = {"item": "d2", "candidates": [{"candidate": "alpha", "scores": {"appropriateness": 100}}]}
+PRACTICE = {"reward_usd": 0.05, "pass_percent": 100, "most_workers": 3, "items": [WRITTEN, STORED]}
 
 
-def test_who_passes_practice_may_work_and_is_told_so_and_nobody_else(
-    study, client, ann, bob, make_worker
-):
+def test_only_who_passes_practice_may_work_and_is_told_so(study, client, ann, bob, make_worker):
     batch = published(study, client)
     assert not may_take(ann, hit_on(batch, "d0"))
     practise(ann, batch, 0, 75, 10)
@@ -76,23 +68,17 @@ def test_who_passes_practice_may_work_and_is_told_so_and_nobody_else(
     result = PracticeResult.objects.get()
     assert (result.worker.worker_id, result.is_passed) == (ann.worker_id, True)
     answers = PracticeAnswer.objects.exclude(assignment_id=unread)
-    assert list(answers.values_list("n_right", "n_graded", "is_passed", "status")) == [
-        (2, 2, True, "Approved"),
-        (1, 2, False, "Approved"),
-    ]
+    rows = list(answers.values_list("n_right", "n_graded", "is_passed", "status"))
+    assert rows == [(2, 2, True, "Approved"), (1, 2, False, "Approved")]
     # One that cannot be read is paid, too.
     answer = PracticeAnswer.objects.get(assignment_id=unread)
     assert (answer.status, answer.is_passed, bool(answer.problem)) == ("Approved", False, True)
 
 
-def save_practice(study, **practice) -> None:
+def planned(study, *, round_: int = 1, **practice) -> Batch:
     values = {"assay_protocol": 1, "title": "Rate replies", "questions": [LINE]}
     values |= {"qualifications": {"practice": PRACTICE | practice}}
     save_draft(study=study, document=read_document(values))
-
-
-def planned(study, *, round_: int = 1, **practice) -> Batch:
-    save_practice(study, **practice)
     return batch_of(study, title="Rate", max_assignments=2, round=round_)
 
 
@@ -110,10 +96,9 @@ def practise(worker, batch, number, *values) -> str:
     batch.refresh_from_db()
     page = practice_page(batch.study, batch.document, number)
     keys = [each.blind_key for each in list(page.item.candidates.all())]
-    judgments = [
-        {"candidate": key, "question": "appropriateness", "value": value, "seconds": 2.0}
-        for key, value in zip(keys, values, strict=True)
-    ]
+    about = {"question": "appropriateness", "seconds": 2.0}
+    pairs = zip(keys, values, strict=True)
+    judgments = [about | {"candidate": key, "value": value} for key, value in pairs]
     answer = {"version": 1, "item": str(page.item.pk), "order": keys, "judgments": judgments}
     hit = PracticeHit.objects.get(batch=batch, number=number)
     return submit(worker, hit.hit_id, answer=json.dumps(answer))
@@ -124,9 +109,7 @@ def collect(batch, client) -> None:
     collect_batch(batch=batch, client=client)
 
 
-def test_answers_of_practice_are_exported_by_themselves_beside_what_is_right(
-    study, client, ann, bob, tmp_path
-):
+def test_answers_of_practice_are_exported_with_what_is_right(study, client, ann, bob, tmp_path):
     batch = published(study, client)
     practise(ann, batch, 0, 75, 40)
     submit(bob, PracticeHit.objects.get(number=1).hit_id, answer="{}")
@@ -252,9 +235,7 @@ def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, a
 
 
 @pytest.mark.slow
-def test_practice_ends_with_the_last_answer_to_the_batch_or_as_it_is_closed(
-    study, client, ann, bob
-):
+def test_practice_ends_with_the_last_answer_or_as_the_batch_is_closed(study, client, ann, bob):
     batch = published(study, client)
     for worker in (ann, bob):
         practise(worker, batch, 0, 80, 0)
@@ -324,23 +305,17 @@ def published_tests(study, client, *tests, **protocol) -> Batch:
     return batch
 
 
-def browser_of(worker) -> Client:
+def take(worker, type_id, *choices) -> str:
     browser = Client()
     browser.force_login(worker.user)
-    return browser
-
-
-def take(worker, type_id, *choices) -> str:
-    browser = browser_of(worker)
     test = browser.post(f"/worker/qualifications/{type_id}/").headers["Location"]
     answers = {f"question-{n}": str(choice) for n, choice in enumerate(choices, start=1)}
     return browser.post(f"{test}hand-in/", answers, follow=True).content.decode()
 
 
 def score_of(worker, type_id) -> int:
-    return Qualification.objects.get(
-        worker=worker, qualification_type__public_id=type_id
-    ).integer_value
+    held = Qualification.objects.filter(qualification_type__public_id=type_id)
+    return held.get(worker=worker).integer_value
 
 
 def test_who_passes_the_test_may_work_and_who_fails_reads_why_not(study, client, ann, bob):
@@ -389,16 +364,13 @@ def test_another_test_is_another_qualification(study):
     (test,) = document.qualifications.tests
     # Its words are those of the study's language.
     assert "<Text>Ja</Text>" in qualification_tests.type_values(document, test)["Test"]
-    names = {
-        qualification_tests.type_values(each, of)["name"]
-        for each, of in (
-            (document, test),
-            (replace(document, comment=not document.comment), test),
-            (replace(document, instructions="Read it."), test),
-            (document, replace(test, pass_percent=50)),
-            (document, replace(test, feedback=False)),
-        )
-    }
+    documents = [document, replace(document, comment=not document.comment)]
+    documents += [replace(document, instructions="Read it.")]
+    pairs = [(each, test) for each in documents]
+    pairs += [
+        (document, replace(test, **one)) for one in ({"pass_percent": 50}, {"feedback": False})
+    ]
+    names = {qualification_tests.type_values(*pair)["name"] for pair in pairs}
     assert len(names) == 4
     longest = replace(document, title="t" * 128), replace(test, title="x" * 64)
     assert len(qualification_tests.type_values(*longest)["name"]) <= 200

@@ -95,9 +95,7 @@ GOOD = {"The other one.": (7, 1), "I like trains.": (1, 0)}
 BAD = {"The other one.": (2, 0), "I like trains.": (1, 0)}
 
 
-def test_answers_are_explained_by_keyboard_alone_then_handed_in_as_they_were(
-    rated, frame, open_page
-):
+def test_answers_are_explained_by_keyboard_then_handed_in_as_they_were(rated, frame, open_page):
     page = open_page(frame.address("task"), viewport=TALL)
     assert accessibility_problems(page) == []
     submit_by_keyboard(page)  # what is missing is said first
@@ -164,16 +162,11 @@ def test_feedback_is_in_the_studys_language_and_fits(rating, open_page, language
 def test_ticks_are_explained_at_their_card(alternatives, open_page):
     own = [each.key for each in alternatives.candidates.all()]
     ticked = ProtocolQuestion("acceptable", "selection", "Which would do?")
-    shown = PracticeItem(
-        item=alternatives.key,
-        candidates=tuple(
-            PracticeCandidate(candidate=key, scores={"acceptable": float(key == own[0])})
-            for key in own
-        ),
-    )
-    practice = practice_page(
-        alternatives.study, document_of(alternatives, ticked, items=(shown,)), 0
-    )
+    scores = {key: {"acceptable": float(key == own[0])} for key in own}
+    ticks = tuple(PracticeCandidate(candidate=key, scores=scores[key]) for key in own)
+    shown = PracticeItem(item=alternatives.key, candidates=ticks)
+    document = document_of(alternatives, ticked, items=(shown,))
+    practice = practice_page(alternatives.study, document, 0)
     with frame_of(html_of(practice)) as frame:
         page = open_page(frame.address("task"), viewport={"width": 1280, "height": 3000})
         key = alternatives.candidates.get(key=own[1]).blind_key

@@ -124,5 +124,4 @@ def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, cli
     collect_batch(batch=batch, client=client)
     request_job(kind="publish_waves")
     work_off()
-    assert n_published(batch) == 2
-    assert jobs_of(study).of_kind(PUBLISH).count() == 2
+    assert (n_published(batch), jobs_of(study).of_kind(PUBLISH).count()) == (2, 2)

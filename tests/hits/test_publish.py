@@ -19,7 +19,7 @@ from marketplace.money.transfers import deposit
 from tests.annotation.studies import add_candidates, rating_study
 from tests.codes import refused
 from tests.hits.samples import picture
-from tests.hits.wire import Wire, answer_lost, refusal, unreachable
+from tests.hits.wire import answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, batch_of, hit_on, hits_there, published_batch, tables
 
 CREATE = "CreateHITWithHITType"
@@ -37,33 +37,15 @@ def assert_each_once(batch: Batch, client) -> None:
 
 
 def long_ago(batch: Batch, **ago: float) -> None:
-    Batch.objects.filter(pk=batch.pk).update(
-        publishing_started_at=timezone.now() - timedelta(**ago)
-    )
+    then = timezone.now() - timedelta(**ago)
+    Batch.objects.filter(pk=batch.pk).update(publishing_started_at=then)
     batch.refresh_from_db()
 
 
-def forget_tokens() -> None:
-    MarketplaceHit.objects.update(unique_request_token=None)
-
-
-def lose_answer(batch: Batch, wire: Wire, *, at: int = 2) -> None:
-    wire.fail(CREATE, answer_lost, at=at)
-    with pytest.raises(MarketplaceUnreachable):
-        publish_batch(batch=batch, client=wire.client)
-
-
 def test_every_item_becomes_a_hit_with_the_batchs_settings_once(study, client):
-    batch = published_batch(
-        study,
-        client,
-        reward_usd="0.12",
-        max_assignments=3,
-        assignment_duration_seconds=600,
-        auto_approval_delay_seconds=7200,
-        lifetime_seconds=86_400,
-        keywords="dialogue, rating",
-    )
+    terms = {"reward_usd": "0.12", "max_assignments": 3, "assignment_duration_seconds": 600}
+    terms |= {"auto_approval_delay_seconds": 7200, "lifetime_seconds": 86_400}
+    batch = published_batch(study, client, keywords="dialogue, rating", **terms)
     before = tables()
     assert publish_batch(batch=batch, client=client).n_hits == 0
     assert tables() == before
@@ -81,8 +63,7 @@ def test_every_item_becomes_a_hit_with_the_batchs_settings_once(study, client):
     assert "Context 0" not in question
     # Another round at another reward has a HIT type and HITs of its own.
     other = batch_of(study, reward_usd="0.11", round=2)
-    assert match_published(batch=other, client=client) == 0
-    assert hit_ids(other) == ["", "", ""]
+    assert (match_published(batch=other, client=client), hit_ids(other)) == (0, ["", "", ""])
     publish_batch(batch=other, client=client)
     assert other.hit_type_id != batch.hit_type_id
 
@@ -119,7 +100,9 @@ def test_a_hit_has_one_token_and_one_annotation_for_good(study):
 
 def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire, client):
     batch = batch_of(study)
-    lose_answer(batch, wire)
+    wire.fail(CREATE, answer_lost, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
     hit_id = hits_there(client)[0]["HITId"]
     # A second attempt does not prolong the day.
     long_ago(batch, hours=15)
@@ -128,7 +111,7 @@ def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire,
         publish_batch(batch=batch, client=client)
     assert timezone.now() - batch.publishing_started_at > timedelta(hours=14)
     long_ago(batch, days=2)
-    forget_tokens()
+    MarketplaceHit.objects.update(unique_request_token=None)
     assert publish_batch(batch=batch, client=client).n_hits == 1
     assert hit_ids(batch)[1] == hit_id
     assert_each_once(batch, client)
@@ -136,9 +119,7 @@ def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire,
 
 
 @pytest.mark.parametrize(("hours", "is_looked_up"), [(19.9, False), (20.1, True), (23.9, True)])
-def test_tokens_are_relied_on_for_twenty_hours_and_no_longer(
-    study, wire, client, hours, is_looked_up
-):
+def test_tokens_are_relied_on_for_twenty_hours_only(study, wire, client, hours, is_looked_up):
     """A day less four hours: what one attempt may take from its first HIT to its last."""
     batch = batch_of(study)
     wire.fail(CREATE, unreachable, at=2)
@@ -156,8 +137,7 @@ def test_a_lost_hit_is_found_on_a_later_page_too(client):
     oldest = Hit.objects.of(batch).order_by("pk")[:2]
     before = hit_ids(batch)
     Hit.objects.filter(pk__in=[hit.pk for hit in oldest]).update(hit_id="")
-    assert match_published(batch=batch, client=client) == 2
-    assert hit_ids(batch) == before
+    assert (match_published(batch=batch, client=client), hit_ids(batch)) == (2, before)
 
 
 def test_where_money_runs_out_the_rest_waits_for_more(study, client):
@@ -215,14 +195,9 @@ def test_a_draft_of_what_is_planned_already_is_that_batch(study):
     with refused(BatchUnfit, "round_exists") as error:
         batch_of(study, reward_usd="0.20")
     assert "0.10" in str(error.value)
+    facts = {"title": "T", "description": "D", "reward_usd": Decimal(1)}
     with pytest.raises(IntegrityError), transaction.atomic():
-        Batch.objects.create(
-            study=study,
-            connection=site_connection(),
-            title="T",
-            description="D",
-            reward_usd=Decimal(1),
-        )
+        Batch.objects.create(study=study, connection=site_connection(), **facts)
     elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
     assert batch_of(study, connection=elsewhere) != first
 

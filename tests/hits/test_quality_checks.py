@@ -74,22 +74,11 @@ def checked_study(*checks: Check, n_items: int = 4, **fields):
 
 def answer(hit: Hit, value_of) -> str:
     shown = [*hit.item.candidates.all(), *hit.placed_checks]
-    rows = [
-        {"candidate": each.blind_key, "question": LINE.name, "value": value_of(each), "seconds": 2}
-        for each in shown
-    ]
-    return json.dumps(
-        {
-            "version": 1,
-            "item": str(hit.item.pk),
-            "order": [each.blind_key for each in shown],
-            "judgments": rows,
-            "justification": "",
-            "comment": "",
-            "active_seconds": 60,
-            "pasted": False,
-        }
-    )
+    about = {"question": LINE.name, "seconds": 2}
+    rows = [about | {"candidate": one.blind_key, "value": value_of(one)} for one in shown]
+    given = {"version": 1, "item": str(hit.item.pk), "order": [row["candidate"] for row in rows]}
+    given |= {"judgments": rows, "justification": "", "comment": ""}
+    return json.dumps(given | {"active_seconds": 60, "pasted": False})
 
 
 def careful(each) -> float:
@@ -118,7 +107,6 @@ def placed_on(batch):
 def test_checks_are_placed_on_their_share_of_the_pages_and_stay_there(client):
     batch = published_batch(checked_study(*CHECKS, n_items=10), client)
     placed = placed_on(batch)
-
     assert [sum(row[1] == number for row in placed) for number in range(4)] == [5, 5, 5, 5]
     assert max([row[0] for row in placed].count(f"d{n}") for n in range(10)) == 2  # spread
     for hit in Hit.objects.of(batch):
@@ -138,18 +126,14 @@ def test_answers_to_checks_are_scored_are_no_judgments_and_hold_work_from_rules(
     assert len(answers) == 2 * 8
     assert {kind for kind, value, failed in answers if failed} == {"gold", "degraded", "instructed"}
     assert all(failed == (value == 50) for kind, value, failed in answers if kind != "repeat")
-
     store_evidence(study)
     rows = SubmissionEvidence.objects.filter(submission__item__study=study)
     failing = rows.filter(has_failed_check=True)
     assert failing.exists()
     assert not failing.filter(is_flagged=False).exists()
-    assert {row.submission_id for row in rows.filter(is_held=True)} == set(
-        CheckAnswer.objects.filter(placed__kind="degraded", is_failed=True).values_list(
-            "submission", flat=True
-        )
-    )
-
+    held = rows.filter(is_held=True).values_list("submission", flat=True)
+    degraded = CheckAnswer.objects.filter(placed__kind="degraded", is_failed=True)
+    assert set(held) == set(degraded.values_list("submission", flat=True))
     [outcome] = preview(study)
     assert (outcome["would_approve"], outcome["held"]) == (6, 2)  # two degraded ones failed
     [whole] = preview(study, with_held=True)
@@ -186,7 +170,6 @@ def test_known_pictures_are_placed_in_another_pool():
     unknown = replace(check, cases=(replace(other, source_candidate="hat"),))
     [fault] = source_faults(study, replace(draft, checks=(unknown,)))
     assert (fault.code, "'hat'" in fault.message) == ("unknown_candidate", True)
-
     save_draft(study=study, document=draft)
     [placed] = PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
     assert (placed.item.key, placed.text, placed.expected) == ("boot", "coat on gown", 0)
@@ -207,19 +190,12 @@ def desk():
     return open_
 
 
-def numbers_of(flags):
-    return [set(re.findall(r"\d[\d,.]*\d|\d", f"{flag.title} {flag.text}")) for flag in flags]
-
-
-def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_on(
-    client, desk, ann, bob
-):
+def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client, desk, ann, bob):
     checks = tuple(replace(check, share=1.0) for check in CHECKS)
     study = checked_work(client, ann, bob, *checks, n_items=5, holding_flags=("failed_checks",))
-    of_ann, of_bob = (
-        Assignment.objects.filter(worker__worker_id=worker.worker_id).first()
-        for worker in (ann, bob)
-    )
+    assignments = Assignment.objects.order_by("pk")
+    of_ann = assignments.filter(worker__worker_id=ann.worker_id).first()
+    of_bob = assignments.filter(worker__worker_id=bob.worker_id).first()
     unmeasured = desk(study, of_ann).context["row"].measured
     store_evidence(study)
     [flag] = AnnotatorFlag.objects.filter(name="failed_checks")
@@ -230,14 +206,13 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert not SubmissionEvidence.objects.exclude(submission__annotator=flag.annotator).filter(
         is_flagged=True, has_failed_check=True
     )
-
     batch = Batch.objects.get()
     Exclusion.objects.create(batch=batch, worker=of_bob.worker, reason=Exclusion.Reason.HELD)
     words = "Because of the tone."
     WrittenAnswer.objects.create(submission=of_bob.submission, question="why", text=words)
-
     page = desk(study, of_bob)
-    flags = numbers_of(page.context["row"].flags)
+    texts = [f"{flag.title} {flag.text}" for flag in page.context["row"].flags]
+    flags = [set(re.findall(r"\d[\d,.]*\d|\d", text)) for text in texts]
     assert any({"50", "90", "20"} <= numbers for numbers in flags)  # the right value, and how near
     assert any({"15", "20"} <= numbers for numbers in flags)  # so many of the worker's checks
     assert [one.text for one in page.context["written"]] == [words]
@@ -248,10 +223,8 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert (page.context["row"].flags, page.context["record"]["is_held"]) == ([], False)
     assert re.findall(r"\d+", page.context["row"].measured) == ["4"]
     assert not re.findall(r"\d+", unmeasured)
-
     desk.browser.post(clear)
     assert WorkerClearance.objects.get().cleared_by == desk.owner
-
     assert {"checks.csv", "written.csv"} <= set(file_names(study))
     rows = "".join(study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + 2 * 5 * 4
@@ -272,9 +245,8 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, 
     unknown = {"worker_id": "ASTRANGER", "n_shared": 1, "n": 1, "n_others": 1, "others": []}
     answers = {"shared_devices": [row | others, unknown]}
     monkeypatch.setattr(connections, "post", lambda *_arguments: answers)
-    assert fetch_shared_devices(batch=batch) == 1
-    assert fetch_shared_devices(batch=batch) == 1  # anew, not once more
-
+    for _time in range(2):
+        assert fetch_shared_devices(batch=batch) == 1  # anew, not once more
     of_ann = Assignment.objects.filter(worker__worker_id=ann.worker_id).first()
     page = desk(study, Assignment.objects.get(worker__worker_id=bob.worker_id))
     [flag] = page.context["row"].flags
@@ -312,13 +284,11 @@ def test_a_worker_waits_after_the_first_hits_until_someone_has_looked(client, an
     assert may_work(ann, hit_on(batch, "d0"))
     assert may_work(ann, hit_on(batch, "d1"))
     collect_batch(batch=batch, client=client)
-
     assert not may_work(ann, hit_on(batch, "d2"))
     assert may_work(bob, hit_on(batch, "d2"))  # who did none yet
     [held] = Exclusion.objects.of(batch)
     assert (held.worker.worker_id, held.reason) == (ann.worker_id, Exclusion.Reason.HELD)
     assert is_held(held.worker, study)
-
     assert clear_workers(study=study, workers=[held.worker], cleared_by=None) == 1
     assert not is_held(held.worker, study)
     collect_batch(batch=batch, client=client)
@@ -330,14 +300,13 @@ def test_a_worker_waits_after_the_first_hits_until_someone_has_looked(client, an
 
 
 def test_workers_of_an_excluded_study_may_not_take_part(client, ann, bob):
-    first, second = rating_study("first", n_items=1), rating_study("second", n_items=1)
-    earlier = published_batch(first, client)
+    second = rating_study("second", n_items=1)
+    earlier = published_batch(rating_study("first", n_items=1), client)
     hand_in(ann, hit_on(earlier, "d0"), VALUES)
     collect_batch(batch=earlier, client=client)
     rules = Qualifications(excluded_studies=("first",))
     save_draft(study=second, document=ProtocolDocument((LINE,), title="Rate", qualifications=rules))
     batch = published_batch(second, client, max_assignments=2)
-
     assert not may_work(ann, hit_on(batch, "d0"))
     assert may_work(bob, hit_on(batch, "d0"))
     assert Exclusion.objects.of(batch).get().worker == Worker.objects.get(worker_id=ann.worker_id)
@@ -350,12 +319,8 @@ def preview(study, **options):
 
 def test_the_second_round_begins_with_the_protocols_share(client):
     study = rating_study(n_items=20)
-    save_draft(
-        study=study,
-        document=ProtocolDocument(
-            (LINE,), title="Rate", completion=Completion(second_round_share=0.1)
-        ),
-    )
+    completion = Completion(second_round_share=0.1)
+    save_draft(study=study, document=ProtocolDocument((LINE,), title="Rate", completion=completion))
     batch = published_batch(study, client)
     content = second_round(batch, [batch], 20)
     assert (content["n_items"], content["round"], content["of_round"]) == (2, 2, 1)

@@ -96,8 +96,7 @@ def test_the_xml_gives_back_the_page_as_it_was():
     assert root.findtext(f"{NAMESPACE}HTMLContent") == task_page(item)
     assert root.findtext(f"{NAMESPACE}FrameHeight") == "0"
     for page in ("]]>", "a[b[0]]>1", "]]]]>>", "]]><![CDATA[", "<p>plain</p>"):
-        root = ElementTree.fromstring(question_of(page))
-        assert root.findtext(f"{NAMESPACE}HTMLContent") == page
+        assert ElementTree.fromstring(question_of(page)).findtext(f"{NAMESPACE}HTMLContent") == page
     # Characters that XML cannot hold are replaced.
     item.context = "bell \x07, half \ud83d, end\x0b, not a character \uffff, 🙂"
     text = html_question(item)
@@ -151,9 +150,7 @@ def test_pictures_that_would_not_fit_are_addresses_all_of_them():
     assert f"/pictures/{huge.sha256}" in html_question(Item.objects.get(pk=item.pk))
 
 
-def test_a_page_asks_the_database_as_often_for_many_candidates_as_for_few(
-    django_assert_num_queries,
-):
+def test_a_page_asks_the_database_as_often_for_many_candidates(django_assert_num_queries):
     item = alternatives_item(products=2)
     with CaptureQueriesContext(connection) as of_few:
         task_page(Item.objects.get(pk=item.pk))

@@ -52,9 +52,7 @@ from hits.participants import (
     follow_decisions,
     store_standing,
 )
-from hits.plans import draft_batch, plan_batch
 from hits.progress import batch_report, fetch_statement
-from hits.publications import publish_batch
 from hits.recruited_batches import (
     DEMOGRAPHICS,
     DISCARD,
@@ -86,14 +84,13 @@ from marketplace.recruiting import intents
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, refused
 from tests.console.work import work_off
-from tests.hits.work import answer_to, balance_of
+from tests.hits.work import answer_to, balance_of, published_batch
 from tests.marketplace.prolific import arrive, ask_for_more
 from work.execution import run_job
 from work.models import Job
 from work.tasks import request_job, resume_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
-VALUES = {"alpha": 70, "beta": 20}
 
 
 @pytest.fixture
@@ -110,10 +107,7 @@ def ada(db):
 
 
 @pytest.fixture
-def connection(live_server, settings, ada, fake):
-    settings.SITE_URL = live_server.url
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_TEST_FUNDS = True
+def connection(funded_site, settings, ada, fake):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     team = create_team(name="Lab", owner=ada)
     return connect_this_site(team=team, name="Here", actor=ada, test_funds_usd=Decimal(50))
@@ -130,26 +124,13 @@ def batch(study, connection, ada):
     study.owner = ada
     study.save()
     give_to_team(study=study, team=connection.team, actor=ada)
-    draft = draft_batch(
-        study=study,
-        title="Judge dialogues",
-        description="Read and judge.",
-        reward_usd=Decimal(0),
-        connection=connection,
-        max_assignments=2,
-        is_recruited=True,
-    )
-    planned = plan_batch(draft=draft).batch
-    publish_batch(batch=planned, client=client_of(connection))
-    return planned
+    terms = {"connection": connection, "reward_usd": 0, "max_assignments": 2, "is_recruited": True}
+    return published_batch(study, client_of(connection), **terms)
 
 
 @pytest.fixture
 def drafted(batch, recruiter, ada):
-    recruitment = request_draft(batch=batch, **offer(recruiter), actor=ada)
-    work_off()
-    recruitment.refresh_from_db()
-    return recruitment
+    return draft(batch, recruiter, ada)
 
 
 @pytest.fixture
@@ -192,6 +173,13 @@ def offer(recruiter, **changed):
     return {"recruiter": recruiter} | facts | changed
 
 
+def draft(batch, recruiter, ada):
+    recruitment = request_draft(batch=batch, **offer(recruiter), actor=ada)
+    work_off()
+    recruitment.refresh_from_db()
+    return recruitment
+
+
 def minute():
     for kind in ("call_recruiters", "follow_recruiters"):
         run_job(request_job(kind=kind).pk)
@@ -199,20 +187,6 @@ def minute():
 
 def worker_of(study, submission):
     return study.sessions.get(submission_id=submission.id).worker.worker_id
-
-
-def enter_code_without_work(fake, study):
-    submission, _browser, _answer = arrive(fake, study)
-    fake.world.enter(submission, study.codes.get(outcome="completed").code)
-    return submission
-
-
-def press_until_over(drafted, action, ada, **values):
-    job = change(drafted, action, ada, **values)
-    while job.is_unfinished:
-        run_job(job.pk)
-        job.refresh_from_db()
-    return job
 
 
 def close_batch_before(days):
@@ -247,7 +221,10 @@ def lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *, error=None):
             away.setattr(recruiter_api, "pay_bonus", pay_and_fail)
         else:
             away.setattr(recruiter_api, "post", answer_with_page)
-        job = press_until_over(drafted, BONUS, ada, **bonus)
+        job = change(drafted, BONUS, ada, **bonus)
+        while job.is_unfinished:
+            run_job(job.pk)
+            job.refresh_from_db()
     assert job.state == "failed"
     return job
 
@@ -275,20 +252,16 @@ def hand_in(fake, study, code=None):
 
 
 def submit(assignment):
-    answer = answer_to(Hit.objects.get(hit_id=assignment.hit.public_id), VALUES)
+    hit = Hit.objects.get(hit_id=assignment.hit.public_id)
+    answer = answer_to(hit, {"alpha": 70, "beta": 20})
     fields = {"assignmentId": assignment.public_id, "answer": json.dumps(answer)}
     assert Client().post("/mturk/externalSubmit", fields).status_code == 200
 
 
 def change(recruitment, action, ada, **values):
     recruitment.refresh_from_db()
-    job = request_change(
-        recruitment=recruitment,
-        action=action,
-        number=recruitment.n_requests,
-        values=values,
-        actor=ada,
-    )
+    facts = {"number": recruitment.n_requests, "values": values, "actor": ada}
+    job = request_change(recruitment=recruitment, action=action, **facts)
     work_off()
     job.refresh_from_db()
     recruitment.refresh_from_db()
@@ -313,9 +286,7 @@ def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
 
 
 @pytest.mark.slow
-def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
-    published, drafted, ada, fake, connection, monkeypatch
-):
+def test_its_files_have_passing_addresses(published, drafted, ada, fake, connection, monkeypatch):
     came = hand_in(fake, published)
     assert (change(drafted, DEMOGRAPHICS, ada).state, drafted.is_under_way) == ("done", False)
     address = file_address(drafted, "join", reader="ada")
@@ -349,9 +320,7 @@ def test_its_files_are_read_at_the_marketplace_by_an_address_for_minutes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [False, True])
-def test_answers_that_were_taken_back_are_deleted_here_too(
-    published, fake, batch, connection, is_approved
-):
+def test_answers_taken_back_are_deleted_here_too(published, fake, batch, connection, is_approved):
     hand_in(fake, published)
     there, browser, _answer = arrive(fake, published)
     session = published.sessions.get(submission_id=there.id)
@@ -384,9 +353,7 @@ def test_answers_that_were_taken_back_are_deleted_here_too(
         ({"state": "confirmed", "first_sent_at": timezone.now()}, 1),
     ],
 )
-def test_an_answer_that_is_taken_back_stays_only_for_a_bonus_that_may_have_gone(
-    published, fake, batch, connection, facts, n_kept
-):
+def test_a_bonus_may_keep_an_answer_taken_back(published, fake, batch, connection, facts, n_kept):
     there, browser, _answer = arrive(fake, published)
     session = published.sessions.get(submission_id=there.id)
     submit(session.items.first().assignment)
@@ -428,9 +395,7 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
 
 
 @pytest.mark.slow
-def test_where_no_judgment_is_left_nobody_else_is_paid_for(
-    published, drafted, fake, ada, batch, recruiter
-):
+def test_without_judgments_left_nobody_is_paid_for(published, drafted, fake, ada, batch, recruiter):
     for _participant in range(2):
         hand_in(fake, published)
     assert change(drafted, PRICE, ada, places=3).state == "failed"  # before answers are collected
@@ -463,9 +428,7 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     assert connections_to_follow() == [connection]
     change(drafted, DISCARD, ada)
     assert (drafted.state, fake.world.studies) == ("discarded", {})
-    again = request_draft(batch=batch, **offer(recruiter), actor=ada)
-    work_off()
-    again.refresh_from_db()
+    again = draft(batch, recruiter, ada)
     assert again.state == "draft"
     change(again, DISCARD, ada)
     Batch.objects.update(closed_at=drafted.created_at)
@@ -478,41 +441,30 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     assert Job.objects.of_kind("recruit_participants").count() == 0
 
 
-def failed_draft(batch, recruiter, ada, fake):
-    fake.fail_next("calculate_cost", *["500"] * 3)
-    failed = request_draft(batch=batch, **offer(recruiter), actor=ada)
-    work_off()
-    failed.refresh_from_db()
-    fake.faults.clear()
-    return failed, Job.objects.of_kind(RECRUIT).get()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("is_followed_by_another", [False, True])
-def test_a_draft_that_failed_is_tried_again_only_if_no_other_is_drafted(
-    batch, recruiter, ada, fake, is_followed_by_another
-):
-    failed, job = failed_draft(batch, recruiter, ada, fake)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_failed_draft_is_tried_again_unless_another_came(batch, recruiter, ada, fake, is_first):
+    fake.fail_next("calculate_cost", *["500"] * 3)
+    failed = draft(batch, recruiter, ada)
+    fake.faults.clear()
+    job = Job.objects.of_kind(RECRUIT).get()
     assert (failed.state, job.state, "500" in failed.problem) == ("refused", "failed", True)
-    if is_followed_by_another:
-        request_draft(batch=batch, **offer(recruiter), actor=ada)
-        work_off()
+    if not is_first:
+        draft(batch, recruiter, ada)
     for _press in range(2):
         resume_job(job=job)
         work_off()
         job.refresh_from_db()
         failed.refresh_from_db()
-        if is_followed_by_another:
-            assert (failed.state, job.state) == ("refused", "failed")
-        else:
-            assert (failed.state, failed.problem, job.state) == ("draft", "", "done")
+        assert (failed.state, job.state) == (
+            ("draft", "done") if is_first else ("refused", "failed")
+        )
+        assert (failed.problem == "") is is_first
         assert len(fake.world.studies) == 1
 
 
 @pytest.mark.slow
-def test_participants_are_followed_decided_on_and_paid_nowhere_here(
-    published, drafted, fake, batch
-):
+def test_participants_are_followed_decided_on_and_not_paid_here(published, drafted, fake, batch):
     movements = LedgerTransaction.objects.count()
     first, second = (hand_in(fake, published) for _participant in range(2))
     client = client_of(batch.connection)
@@ -536,9 +488,7 @@ def test_participants_are_followed_decided_on_and_paid_nowhere_here(
 
 
 @pytest.mark.slow
-def test_what_a_bonus_costs_is_asked_of_the_recruiter_and_pays_nothing(
-    published, drafted, fake, ada
-):
+def test_what_a_bonus_costs_is_asked_of_the_recruiter_unpaid(published, drafted, fake, ada):
     submission = hand_in(fake, published)
     worker_id = worker_of(published, submission)
     job = change(drafted, PRICE_BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful.")
@@ -554,22 +504,14 @@ def test_what_a_bonus_costs_is_asked_of_the_recruiter_and_pays_nothing(
 def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     hand_in(fake, published)
     session = published.sessions.get()
-    intent = Intent.objects.create(
-        connection=session.connection,
-        session=session,
-        kind="bonus",
-        key="bonus:1",
-        amount=Decimal("0.50"),
-        currency="GBP",
-        state="uncertain",
-        basis={"prepared": "a" * 24, "total": "0.67"},
-        created_at=session.arrived_at,
-        sent_at=(sent_at := timezone.now()),
-    )
+    facts = {"session": session, "connection": session.connection, "created_at": session.arrived_at}
+    facts |= {"amount": Decimal("0.50"), "currency": "GBP", "sent_at": timezone.now()}
+    facts["basis"] = {"prepared": "a" * 24, "total": "0.67"}
+    intent = Intent.objects.create(kind="bonus", key="bonus:1", state="uncertain", **facts)
     run_job(request_job(kind="follow_recruiters").pk)
     call = RecruiterCall.objects.get()
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
-    assert call.shows_by == sent_at + timedelta(hours=1)
+    assert call.shows_by == facts["sent_at"] + timedelta(hours=1)
     assert call.submission_id == session.submission_id
     assert "calls_to_look_after" in codes_of(unfinished_work(drafted.batch.study))
     run_job(request_job(kind="follow_recruiters").pk)
@@ -587,34 +529,24 @@ def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
-def test_a_closed_batch_is_followed_and_its_calls_are_kept_for_thirty_days(
-    drafted, connection, days, is_kept
-):
+def test_a_closed_batch_is_followed_for_thirty_days(drafted, connection, days, is_kept):
     """A participant takes answers back, or a submission without its work waits to be paid."""
     then = timezone.now() - timedelta(days=days)
     Recruitment.objects.update(state="stopped", fetched_at=then)
     Batch.objects.update(closed_at=then)
     assert connections_to_follow() == ([connection] if is_kept else [])
-    RecruiterCall.objects.create(
-        recruitment=drafted,
-        number=1,
-        kind="bonus",
-        is_uncertain=True,
-        worker_id="W1",
-        submission_id="a" * 24,
-    )
+    facts = {"number": 1, "kind": "bonus", "worker_id": "W1", "submission_id": "a" * 24}
+    RecruiterCall.objects.create(recruitment=drafted, is_uncertain=True, **facts)
     call_command("delete_expired")
     assert RecruiterCall.objects.exists() is is_kept
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [29, 31])
-def test_no_submission_is_named_whose_participant_was_erased_unheard(
-    published, drafted, fake, ada, batch, connection, days
-):
+def test_nobody_erased_unheard_is_named(published, drafted, fake, ada, batch, days):
     """After thirty days nobody asks the marketplace whether that is so."""
     came = hand_in(fake, published)
-    client = client_of(connection)
+    client = client_of(batch.connection)
     collect_batch(batch=batch, client=client)
     for assignment in Assignment.objects.all():
         client.approve_assignment(AssignmentId=assignment.assignment_id)
@@ -634,11 +566,9 @@ def test_no_submission_is_named_whose_participant_was_erased_unheard(
 def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch, connection):
     """The marketplace's own pages gave the links: no study of it is known here."""
     assert connections_to_follow() == []
-    study = open_study(
-        requester=Requester.objects.get(),
-        hit_type=HitType.objects.get(),
-        values=StudyValues(name="Ours", kind="panel", items_per_session=2, **PROLIFIC),
-    )
+    values = StudyValues(name="Ours", kind="panel", items_per_session=2, **PROLIFIC)
+    requester, hit_type = Requester.objects.get(), HitType.objects.get()
+    study = open_study(requester=requester, hit_type=hit_type, values=values)
     browser = Client()
     browser.post(f"/join/{study.token}/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")
     session = study.sessions.get()
@@ -686,9 +616,7 @@ def test_an_answer_that_names_no_time_ends_no_other_connections_looking(connecti
 
 
 @pytest.mark.slow
-def test_how_participants_stand_is_known_until_their_work_is_decided(
-    published, drafted, fake, batch
-):
+def test_how_participants_stand_is_known_until_they_are_decided(published, drafted, fake, batch):
     """Who gave the place back after the work, or entered another code than the one given."""
     left = hand_in(fake, published, code="")
     fake.world.leave(left)
@@ -698,10 +626,9 @@ def test_how_participants_stand_is_known_until_their_work_is_decided(
         minute()
     told = Participation.objects.filter(recruitment=drafted).order_by("pk")
     by_worker = {one.worker_id: (one.state, one.outcome, one.reported) for one in told}
-    assert by_worker == {
-        worker_of(published, left): ("returned", "completed", ""),
-        worker_of(published, other): ("finished", "completed", "other"),
-    }
+    workers = [worker_of(published, submission) for submission in (left, other)]
+    stands = [("returned", "completed", ""), ("finished", "completed", "other")]
+    assert by_worker == dict(zip(workers, stands, strict=True))
     assert "MY-OWN-ID" not in str(list(told.values()))
     mine = Assignment.objects.of(batch).filter(worker__worker_id__in=by_worker)
     decide(assignments=mine, decision=Assignment.Decision.APPROVE, feedback="")
@@ -738,9 +665,7 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
 
 
 @pytest.mark.slow
-def test_a_bonus_that_was_refused_and_tried_again_is_paid_once(
-    bonus, drafted, fake, ada, batch, monkeypatch
-):
+def test_a_refused_bonus_tried_again_is_paid_once(bonus, drafted, fake, ada, batch, monkeypatch):
     def refuse(*_args, **_facts):
         raise RecruitingRefused("works with no recruiters")
 
@@ -787,9 +712,7 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
 @pytest.mark.slow
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
-def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
-    bonus, drafted, ada, pay_at_desk, monkeypatch
-):
+def test_a_bonus_requested_twice_is_paid_once(bonus, drafted, ada, pay_at_desk, monkeypatch):
     drafted.refresh_from_db()
     real, is_checked = recruited_batches._request, Event()
 
@@ -820,31 +743,24 @@ def test_two_who_request_a_bonus_for_a_reason_at_one_moment_have_it_paid_once(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_first_at_desk", [True, False])
-def test_a_bonus_is_paid_once_for_a_reason_at_the_desk_or_on_the_batchs_page(
-    bonus, drafted, fake, ada, pay_at_desk, is_first_at_desk
-):
-    def pay_on_page():
-        change(drafted, BONUS, ada, **bonus)
+@pytest.mark.parametrize("is_at_desk", [True, False])
+def test_a_bonus_is_paid_once_by_either_page(bonus, drafted, fake, ada, pay_at_desk, is_at_desk):
+    def pay(is_at_desk):
+        if is_at_desk:
+            pay_at_desk(reason="Careful ")
+        else:
+            change(drafted, BONUS, ada, **bonus)
 
-    def pay_for_reason_with_space():
-        pay_at_desk(reason="Careful ")
-
-    first, second, error = pay_for_reason_with_space, pay_on_page, RecruitingRefused
-    if not is_first_at_desk:
-        first, second, error = second, first, PaymentRefused
-    first()
-    with refused(error, "same_reason"):
-        second()
+    pay(is_at_desk)
+    with refused(RecruitingRefused if is_at_desk else PaymentRefused, "same_reason"):
+        pay(not is_at_desk)
     minute()
     assert len(fake.world.paid) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("amount", "cost"), [("0.75", 100), ("0.60", 80)])
-def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_again_or_in_another_amount(
-    fake, batch, pay_at_desk, monkeypatch, amount, cost
-):
+def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk, amount, cost):
     pay_at_desk()
     fake.fail_next("prepare_bonuses", "400")
     minute()
@@ -862,23 +778,17 @@ def test_a_bonus_of_the_desk_that_was_refused_can_be_asked_for_again_or_in_anoth
 
 
 @pytest.mark.slow
-def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
-    bonus, drafted, fake, ada, monkeypatch
-):
+def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake, ada, monkeypatch):
     """A gateway has cut the first, which is written between the other's looks."""
     real, told = intents._locked, {}
 
     def locked(key):
         if not told:
             told.update(bonus)
-            intents.request_bonus_in(
-                "GBP",
-                study=RecruitedStudy.objects.get(),
-                worker_id=bonus["worker_id"],
-                bonus=Decimal(bonus["amount"]),
-                reason=bonus["reason"],
-                token=f"{drafted.key}:{drafted.n_requests + 1}",
-            )
+            facts = {"worker_id": bonus["worker_id"], "reason": bonus["reason"]}
+            facts |= {"study": RecruitedStudy.objects.get(), "bonus": Decimal(bonus["amount"])}
+            token = f"{drafted.key}:{drafted.n_requests + 1}"
+            intents.request_bonus_in("GBP", token=token, **facts)
         return real(key)
 
     monkeypatch.setattr(intents, "_locked", locked)
@@ -899,11 +809,10 @@ def test_a_bonus_whose_request_is_repeated_while_it_is_at_work_is_written_once(
         ("calls", None),
     ],
 )
-def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
-    published, fake, monkeypatch, where, said
-):
+def test_nothing_a_marketplace_says_ends_the_following(published, fake, monkeypatch, where, said):
     """A text that no database keeps, an amount that is a book of zeros, a call named twice."""
-    enter_code_without_work(fake, published)
+    submission, _browser, _answer = arrive(fake, published)
+    fake.world.enter(submission, published.codes.get(outcome="completed").code)
     run_job(request_job(kind="call_recruiters").pk)
     real = recruiter_api.post
 
@@ -925,9 +834,7 @@ def test_what_one_marketplace_says_keeps_no_other_from_being_followed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [MarketplaceSlow("slow"), MarketplaceFault("wrong")])
-def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pressed(
-    bonus, drafted, fake, ada, monkeypatch, error
-):
+def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatch, error):
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=error)
     minute()
     with refused_recruiting("unconfirmed_bonus"):
@@ -942,9 +849,7 @@ def test_a_bonus_whose_request_was_not_heard_is_paid_once_however_often_it_is_pr
 
 
 @pytest.mark.slow
-def test_a_bonus_that_was_not_heard_of_and_was_refused_is_said_to_be_refused_and_why(
-    bonus, drafted, fake, ada, batch, monkeypatch
-):
+def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monkeypatch):
     """By the token that it was requested under; the next is another, and is paid."""
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
     fake.fail_next("prepare_bonuses", "400")
@@ -987,24 +892,16 @@ def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     assert (one.is_refused, fake.world.paid) == (True, [])
     assert connections_to_follow() == []
     # One that was paid at the review desk, too.
-    Payment.objects.create(
-        assignment=Assignment.objects.first(),
-        purpose=bonus_purpose("Careful"),
-        amount_usd=Decimal("0.75"),
-        fee_usd=0,
-        reason="Careful",
-        state="confirmed",
-        confirmed_at=timezone.now(),
-    )
+    facts = {"amount_usd": Decimal("0.75"), "fee_usd": 0, "assignment": Assignment.objects.first()}
+    facts |= {"purpose": bonus_purpose("Careful"), "reason": "Careful"}
+    Payment.objects.create(state="confirmed", confirmed_at=timezone.now(), **facts)
     assert connections_to_follow() == [connection]
     Payment.objects.update(confirmed_at=then)
     assert connections_to_follow() == []
 
 
 @pytest.mark.slow
-def test_answers_taken_back_while_they_are_read_or_paid_leave_nothing(
-    published, fake, batch, connection, monkeypatch
-):
+def test_answers_taken_back_meanwhile_are_gone(published, fake, batch, connection, monkeypatch):
     hand_in(fake, published)
     collect_batch(batch=batch, client=client_of(connection))
     facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}

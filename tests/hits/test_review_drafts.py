@@ -6,8 +6,6 @@ from django.utils import timezone
 
 from accounts.audit import chain_faults
 from accounts.models import AuditChain, AuditEntry, User
-from accounts.teams import create_team
-from annotation.access import give_to_team
 from hits.contacts import note_worker, send_messages
 from hits.costs import commitments, set_budget, spend_of
 from hits.decisions import override
@@ -39,15 +37,13 @@ from marketplace.models import (
     WorkerMessage,
 )
 from tests.annotation.importing import command_output
-from tests.annotation.studies import rating_study
 from tests.codes import codes_of, refused
+from tests.hits.samples import lab_study
 from tests.hits.wire import Killed, killed_after, killed_before
 from tests.hits.work import balance_of, collected_work, requester_keys
 
 
-def test_nothing_leaves_before_it_is_sent_and_the_last_decision_is_taken_back_first(
-    work, draft, study, rosa, carl, wire, client
-):
+def test_drafts_are_taken_back_before_they_leave(work, draft, study, rosa, carl, wire, client):
     wire.calls.clear()
     draft(work[0], Action.APPROVE)
     draft(work[1], Action.REJECT, "Everything is 50.")
@@ -55,8 +51,7 @@ def test_nothing_leaves_before_it_is_sent_and_the_last_decision_is_taken_back_fi
     note_worker(team=study.team, worker=work[0].worker, text="Asked for more.", author=rosa)
     assert [note.text for note in WorkerNote.objects.all()] == ["Asked for more."]
     assert not wire.calls
-    assert set(statuses()) == {"Submitted"}
-    assert balance_of(client) == ("4.00", "6.00")
+    assert (set(statuses()), balance_of(client)) == ({"Submitted"}, ("4.00", "6.00"))
     assert [one.action for one in drafts_of(study, carl)] == ["reject"]
     assert undo_draft(reviewer=carl, study=study).action == "reject"
     assert undo_draft(reviewer=carl, study=study) is None
@@ -69,10 +64,7 @@ def test_nothing_leaves_before_it_is_sent_and_the_last_decision_is_taken_back_fi
 def keys(stored_for_module):
     """Of the requester of all these tests, who has six assignments of $1.00 by Ann and Bob."""
     keys = requester_keys()
-    rosa = User.objects.create_user("rosa")
-    study = rating_study(owner=rosa)
-    give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
-    collected_work(study, keys, "ann", "bob")
+    collected_work(lab_study(User.objects.create_user("rosa")), keys, "ann", "bob")
     return keys
 
 
@@ -130,12 +122,8 @@ def test_the_summary_counts_every_kind_with_its_cost_to_the_cent(work, draft, st
     draft(work[0], Action.BONUS, "Thanks.", "0.12")
     summary = summary_of(drafts_of(study, rosa))
     assert summary.numbers == {"approve": 2, "reject": 1, "part_pay": 1, "bonus": 1}
-    assert summary.costs_usd == {
-        "approve": Decimal("2.40"),
-        "reject": Decimal(0),
-        "part_pay": Decimal("0.40"),
-        "bonus": Decimal("0.14"),
-    }
+    costs = {"approve": "2.40", "reject": "0", "part_pay": "0.40", "bonus": "0.14"}
+    assert summary.costs_usd == {name: Decimal(usd) for name, usd in costs.items()}
     assert summary.total_usd == Decimal("2.94")
 
 
@@ -156,10 +144,8 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert balance_of(client) == ("5.50", "3.00")
     record = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
     assert record["RequesterFeedback"] == "Half is missing."
-    assert [m.text for m in WorkerMessage.objects.filter(subject="Thank you")] == [
-        "More will come."
-    ]
-    assert [b.reason for b in BlockThere.objects.all()] == ["Answers at random."]
+    assert WorkerMessage.objects.get(subject="Thank you").text == "More will come."
+    assert BlockThere.objects.get().reason == "Answers at random."
     assert not DraftDecision.objects.exists()
     assert review.n_refused == 0
     entries = AuditEntry.objects.filter(action__startswith="review.").order_by("position")
@@ -202,13 +188,8 @@ def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send
 def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, draft):
     batch = work[0].hit.batch
     Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
-    recruiter = Recruiter.objects.create(
-        connection=batch.connection,
-        public_id="5R",
-        name="Prolific",
-        currency="GBP",
-        fetched_at=timezone.now(),
-    )
+    facts = {"public_id": "5R", "name": "Prolific", "currency": "GBP", "fetched_at": timezone.now()}
+    recruiter = Recruiter.objects.create(connection=batch.connection, **facts)
     Recruitment.objects.create(batch=batch, recruiter=recruiter, reward=1, minutes=5, items=1)
     one = Assignment.objects.get(pk=work[0].pk)
     with refused(DecisionRefused, "short_reason"):
@@ -236,9 +217,7 @@ def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl)
     assert not DraftDecision.objects.exists()
 
 
-def test_an_outdated_summary_sends_nothing_and_pressing_twice_sends_once(
-    work, draft, study, rosa, client
-):
+def test_an_outdated_summary_sends_nothing_and_two_presses_once(work, draft, study, rosa, client):
     draft(work[0], Action.BONUS, "Thanks.", "0.20")
     digest = summary_of(drafts_of(study, rosa)).digest
     draft(work[1], Action.APPROVE)
@@ -297,9 +276,7 @@ def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, dra
     assert not BonusPayment.objects.exists()
 
 
-def test_a_part_counts_once_before_and_after_its_rejection_is_confirmed(
-    work, draft, send, study, rosa, client
-):
+def test_a_part_counts_once_before_and_after_it_is_sent(work, draft, send, study, rosa, client):
     draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
     record_drafts(reviewer=rosa, study=study, digest=summary_of(drafts_of(study, rosa)).digest)
     # Whatever the marketplace makes of the rejection, no more than the reward is paid.
@@ -345,7 +322,7 @@ def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft):
         assert not DraftDecision.objects.exists()
 
 
-def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, draft, send, client):
+def test_a_message_sent_meanwhile_is_not_sent_again(work, draft, send, study, rosa, client):
     for assignment in work[:2]:
         draft(assignment, Action.APPROVE)
     send()
@@ -359,17 +336,10 @@ def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, d
                 rows.update(state="confirmed")
             yield thing
 
-    record_drafts(
-        reviewer=work[0].drafts.get().reviewer,
-        study=work[0].hit.batch.study,
-        digest=summary_of(DraftDecision.objects.all()).digest,
-    )
+    record_drafts(reviewer=rosa, study=study, digest=summary_of(DraftDecision.objects.all()).digest)
     n_sent = send_messages(messages=rows, client=client, progress=progress)
     assert (n_sent, list(rows.values_list("state", "problem"))) == (1, [("confirmed", "")] * 2)
     assert WorkerMessage.objects.filter(subject="Thank you").count() == 1
-
-
-N_CALLS = 10
 
 
 @pytest.fixture
@@ -391,7 +361,7 @@ def recorded(study, work, rosa, draft):
 
 
 @pytest.mark.parametrize("how", [killed_before, killed_after])
-@pytest.mark.parametrize("at", range(1, N_CALLS + 1))
+@pytest.mark.parametrize("at", range(1, 11))
 def test_what_was_decided_is_done_once_wherever_sending_is_killed(recorded, wire, at, how):
     wire.calls.clear()
     wire.fail("*", how, at=at)

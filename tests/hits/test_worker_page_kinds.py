@@ -170,9 +170,8 @@ def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by
 
 def assert_answered(frame: Frame, item: Item, document: ProtocolDocument, kind: str) -> None:
     _, answer = read(frame, item, document)
-    assert [judged.value for judged in answer.judgments] == pytest.approx(
-        EXPECTED[kind], abs=1 if kind == "line" else 1e-9
-    )
+    expected = pytest.approx(EXPECTED[kind], abs=1 if kind == "line" else 1e-9)
+    assert [judged.value for judged in answer.judgments] == expected
     texts = [each.text for each in answer.written]
     assert texts == (["words"] * 4 if kind.endswith("_text") else [])
 
@@ -212,15 +211,12 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
     assert_announced(accessible_nodes(page, CONTROLS), expected)
     wordings = {question.wording for question in QUESTIONS.values()}
     groups = [node for node in accessible_nodes(page, GROUPS) if node.description in wordings]
-    asked = [
-        (label(headings[name], letter), QUESTIONS[name].wording)
-        for letter in "ABCD"
-        for name in ("likert", "category", "categories", "yes_no")
-    ]
-    asked += [
-        (headings[name], QUESTIONS[name].wording)
-        for name in ("preference", "best_worst", "ranking")
-    ]
+    asked = []
+    for letter in "ABCD":
+        for name in ("likert", "category", "categories", "yes_no"):
+            asked.append((label(headings[name], letter), QUESTIONS[name].wording))
+    for name in ("preference", "best_worst", "ranking"):
+        asked.append((headings[name], QUESTIONS[name].wording))
     assert_announced(groups, [(node.role, *each) for node, each in zip(groups, asked, strict=True)])
 
 
@@ -251,11 +247,8 @@ def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only
 
 
 def test_every_text_of_the_page_has_a_translation_in_every_table():
-    texts = {
-        match
-        for path in (Path(settings.BASE_DIR) / "templates" / "worker_page").rglob("*.html")
-        for match in re.findall(r'{% say "([^"]*)"', path.read_text())
-    }
+    files = (Path(settings.BASE_DIR) / "templates" / "worker_page").rglob("*.html")
+    texts = set(re.findall(r'{% say "([^"]*)"', "\n".join(path.read_text() for path in files)))
     for language, table in TABLES.items():
         assert set(table) == texts, language
         for text, translated in table.items():
@@ -284,9 +277,8 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
     send(task)
     posted, answer = read(frame, item, document)
     assert [judged.value for judged in answer.judgments] == [1, 1, 1, 0]
-    assert [(each.text, each.candidate.key) for each in answer.written] == [
-        ("It is rude.", answer.order[3])
-    ]
+    [why] = answer.written
+    assert (why.text, why.candidate.key) == ("It is rude.", answer.order[3])
     assert len(posted["judgments"]) == 5
 
 
@@ -295,9 +287,8 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
 
 def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
     ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
-    item, document = published(
-        alternatives_item(), questions=(ticked,), reason=Reason("choice", 10)
-    )
+    fields = {"questions": (ticked,), "reason": Reason("choice", 10)}
+    item, document = published(alternatives_item(), **fields)
     frame, page = framed(item, document)
     task = inside(page)
     boxes = task.get_by_role("checkbox")
@@ -315,10 +306,8 @@ def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
     expect(task.locator("#problems")).to_be_hidden()
     send(task)
     _, answer = read(frame, item, document)
-    assert {each.candidate.key: each.text for each in answer.written} == {
-        answer.order[0]: "Just as large.",
-        answer.order[3]: "Of equal colour.",
-    }
+    reasons = {answer.order[0]: "Just as large.", answer.order[3]: "Of equal colour."}
+    assert {each.candidate.key: each.text for each in answer.written} == reasons
 
 
 # Consent
@@ -361,9 +350,8 @@ def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
 
 
 def test_a_product_to_choose_is_named_by_its_title_and_what_is_looked_for_stays_in_view(framed):
-    item, document = published(
-        rating_item(), questions=(QUESTIONS["preference"],), display=Display(candidates="product")
-    )
+    fields = {"questions": (QUESTIONS["preference"],), "display": Display(candidates="product")}
+    item, document = published(rating_item(), **fields)
     lines = ("You look for a red boot", "Shown before: a clog", "Shown now: a black sandal")
     item.context = "\n".join(lines)
     _, page = framed(item, document, "task")
@@ -392,10 +380,8 @@ def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
 
 
 def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
-    item, document = published(rating_item(), questions=tuple(QUESTIONS.values()))
-    task = json.loads(
-        re.search(r'<script id="task"[^>]*>(.*?)</script>', task_page(item, document))[1]
-    )
+    page = task_page(*published(rating_item(), questions=tuple(QUESTIONS.values())))
+    task = json.loads(re.search(r'<script id="task"[^>]*>(.*?)</script>', page)[1])
     check_schema(answer_schema(task))
 
 
@@ -435,8 +421,6 @@ def choices_of(page: Page) -> list[str]:
     return [value for _, value in chosen_radios(page)]
 
 
-# Categories
-
 ANSWERS = ["0", "1", "2", "0", "1", "2", "2", "1"]
 
 
@@ -461,9 +445,6 @@ def test_every_category_that_is_clicked_stays_checked(categories_frame, open_pag
     # Another mind about one of them changes that one.
     groups.nth(3).locator("[value='2']").click()
     assert choices_of(page) == [*ANSWERS[:3], "2", *ANSWERS[4:]]
-
-
-# Sliders
 
 
 # Alternatives

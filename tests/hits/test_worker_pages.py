@@ -46,8 +46,7 @@ def place_of(slider: Locator, across: float, up: float = 0) -> tuple[float, floa
 def submitted_answer(frame: Frame, item: Item) -> tuple[dict, Answer]:
     assert [path for path, _ in frame.posts] == ["/mturk/externalSubmit"]
     fields = {name: values[0] for name, values in frame.posts[0][1].items()}
-    assert fields.keys() == {"assignmentId", "answer"}
-    assert fields["assignmentId"] == "3ASSIGNMENT1"
+    assert (fields.keys(), fields["assignmentId"]) == ({"assignmentId", "answer"}, "3ASSIGNMENT1")
     return json.loads(fields["answer"]), read_answer(xml_of({"answer": fields["answer"]}), item)
 
 
@@ -281,9 +280,7 @@ def test_hostile_texts_are_shown_as_they_are(rating, open_page):
 # Alternatives
 
 
-def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
-    alternatives, alternatives_frame, open_page
-):
+def test_alternatives_are_chosen_by_keyboard_alone(alternatives, alternatives_frame, open_page):
     page = open_page(alternatives_frame.address("frame"))
     task = inside(page)
     boxes = task.locator(".grid input")
@@ -484,8 +481,7 @@ def test_what_a_worker_does_is_recorded_and_not_what_they_type(rating, rating_fr
     effort = Effort(60, 60, answer.active_seconds, events=answer.events, n_characters=42)
     assert posted["events"] == [list(row) for row in answer.events]
     assert (effort.n_typed, effort.n_pasted, effort.counts["blur"]) == (30, 12, 1)
-    assert effort.typing_ms[0] == pytest.approx(35, abs=25)
-    assert effort.seen == (8, 8)
+    assert (effort.typing_ms[0], effort.seen) == (pytest.approx(35, abs=25), (8, 8))
     assert effort.first_input_seconds is not None
     assert effort.signs == []
     assert "Clear" not in json.dumps(posted["events"])

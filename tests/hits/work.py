@@ -68,24 +68,13 @@ def answer_to(
     question = hit.item.study.questions.get().name
     blind = dict(hit.item.candidates.values_list("key", "blind_key"))
     order = list(order) or list(values)
-    return {
-        "version": 1,
-        "item": str(hit.item.pk),
-        "order": [blind[key] for key in order],
-        "judgments": [
-            {
-                "candidate": blind[key],
-                "question": question,
-                "value": values[key],
-                "seconds": order.index(key) + 0.5,
-            }
-            for key in values
-        ],
-        "justification": "",
-        "comment": "",
-        "active_seconds": 10,
-        "pasted": False,
-    } | fields
+    rows = []
+    for key, value in values.items():
+        row = {"candidate": blind[key], "question": question, "value": value}
+        rows.append(row | {"seconds": order.index(key) + 0.5})
+    answer = {"version": 1, "item": str(hit.item.pk), "order": [blind[key] for key in order]}
+    answer |= {"judgments": rows, "justification": "", "comment": ""}
+    return answer | {"active_seconds": 10, "pasted": False} | fields
 
 
 def hand_in(worker: WorkerAccount, hit: Hit, values: Mapping[str, float], **fields: Any) -> str:
@@ -114,7 +103,6 @@ def balance_of(client: Any) -> tuple[str, str]:
 
 def tables() -> Tables:
     """Every row of the annotation and hits apps, so that two moments can be compared."""
-    models = [
-        model for app in ("annotation", "hits") for model in apps.get_app_config(app).get_models()
-    ]
+    configs = map(apps.get_app_config, ("annotation", "hits"))
+    models = [model for config in configs for model in config.get_models()]
     return {model.__name__: sorted(model.objects.values_list(), key=repr) for model in models}

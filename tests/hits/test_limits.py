@@ -5,30 +5,101 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from botocore.config import Config
 
-from accounts.models import User
-from accounts.teams import create_team
-from annotation.study_facts import PUBLISH, REVIEW, request_study_job
-from encryption import encrypt
-from hits import limits
+from annotation.study_facts import COLLECT_NEW, PUBLISH, REVIEW, request_study_job
+from hits import connections, endpoints, limits
 from hits.calls import sole_publisher
-from hits.connections import client_of
+from hits.connections import balance_usd, client_of
 from hits.decisions import bonus_purpose, decide, request_payment
-from hits.exceptions import MarketplaceSlow
+from hits.exceptions import MarketplaceSlow, MarketplaceUnreachable
 from hits.jobs import APPLY_CHANGES
-from hits.models import Assignment, Batch, Connection, Hit, Payment
+from hits.limits import call_time
+from hits.models import Assignment, Batch, Hit, Payment
 from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.codes import refused_naming
 from tests.console.filled import add_assignment, add_batch
-from tests.hits.foreign_site import foreign_site
+from tests.hits.foreign_site import connection_to, foreign_site
 from work.execution import run_job
 from work.models import Job
-from work.tasks import resume_job
+from work.tasks import request_job, resume_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
 N = 6
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+LONG = HEAD % 400_000
+
+
+def drip(head):
+    def pieces(number):
+        yield head
+        for _each in range(200):
+            time.sleep(0.02)
+            yield b" "
+
+    return pieces
+
+
+@pytest.fixture
+def site():
+    with foreign_site() as site:
+        yield site
+
+
+@pytest.fixture
+def connection(site, monkeypatch):
+    once = Config(connect_timeout=2, read_timeout=2, retries={"total_max_attempts": 2})
+    monkeypatch.setattr(endpoints, "PATIENCE", once)
+    return connection_to(site, "Slow")
+
+
+def call(connection, is_requester_api):
+    if is_requester_api:
+        balance_usd(client_of(connection))
+    else:
+        connections.post(connection, "/appeals", {})
+
+
+@pytest.mark.parametrize("head", [LONG, b"HTTP/1.1 200 O"], ids=["a slow body", "a slow head"])
+@pytest.mark.parametrize("is_requester_api", [True, False])
+def test_an_answer_that_drips_ends_with_the_time_there_is(connection, site, head, is_requester_api):
+    site.answers |= {"GetAccountBalance": drip(head), "/appeals": drip(head)}
+    began = time.monotonic()
+    with pytest.raises((MarketplaceSlow, MarketplaceUnreachable)), call_time(0.2):
+        call(connection, is_requester_api)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("is_requester_api", [True, False])
+def test_an_answer_is_not_larger_than_it_may_be(connection, site, monkeypatch, is_requester_api):
+    monkeypatch.setattr(limits, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(connections, "PAUSES_SECONDS", ())
+    large = {"AvailableBalance": "1.00", "rest": "x" * 20_000}
+    site.answers |= {"GetAccountBalance": large, "/appeals": large}
+    with pytest.raises(MarketplaceUnreachable):
+        call(connection, is_requester_api)
+
+
+@pytest.mark.slow
+def test_a_slow_marketplace_is_left_for_later_and_reported(connection, site, monkeypatch):
+    monkeypatch.setattr("hits.jobs.PERIODIC_CALL_SECONDS", 0.5)
+    batch = batch_at(connection, n_published=3)
+
+    def list_of_none(number):
+        time.sleep(0.3)
+        return {"Assignments": []}
+
+    site.answers["ListAssignmentsForHIT"] = list_of_none
+    assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "done"
+    assert Hit.objects.of(batch).exclude(collected_at=None).count() in (1, 2)
+    site.answers["ListAssignmentsForHIT"] = drip(LONG)
+    assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "failed"
+    connection.refresh_from_db()
+    assert connection.problem
+    run_job(request_job(kind="collect_all").pk)
+    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
 
 
 def dripped(text, seconds=0.15):
@@ -60,12 +131,8 @@ class SlowMarketplace:
 
     def get_hit(self, number):
         hit_id = self.site.requests[number - 1][1]["HITId"]
-        there = {
-            "HITId": hit_id,
-            "HITStatus": "Assignable",
-            "MaxAssignments": 3 + self.max_assignments[hit_id],
-            "Expiration": 2e9,
-        }
+        there = {"HITId": hit_id, "HITStatus": "Assignable", "Expiration": 2e9}
+        there["MaxAssignments"] = 3 + self.max_assignments[hit_id]
         return dripped(json.dumps({"HIT": there}), self.seconds)
 
     def add_assignments(self, number):
@@ -75,11 +142,9 @@ class SlowMarketplace:
 
     def list_bonuses(self, number):
         about = self.site.requests[number - 1][1]["AssignmentId"]
-        paid = [
-            {name: one[name] for name in ("AssignmentId", "BonusAmount", "Reason")}
-            for operation, one in self.site.requests
-            if operation == "SendBonus" and one["AssignmentId"] == about
-        ]
+        sent = [one for operation, one in self.site.requests if operation == "SendBonus"]
+        names = ("AssignmentId", "BonusAmount", "Reason")
+        paid = [{name: one[name] for name in names} for one in sent if one[names[0]] == about]
         return dripped(json.dumps({"BonusPayments": paid}), self.seconds)
 
     def done(self, number):
@@ -90,23 +155,10 @@ class SlowMarketplace:
 
 
 @pytest.fixture
-def slow(monkeypatch):
+def slow(site, monkeypatch):
     monkeypatch.setattr(limits, "RUN_SECONDS", 0.5)
     monkeypatch.setattr(limits, "SECONDS_EACH", 0.02)
-    with foreign_site() as site:
-        yield SlowMarketplace(site)
-
-
-@pytest.fixture
-def connection(slow):
-    return Connection.objects.create(
-        team=create_team(name="Slow", owner=User.objects.create_user("eve")),
-        name="slow",
-        marketplace="slow.example.org",
-        endpoint_url=slow.site.endpoint_url,
-        access_key_id="AKIA",
-        encrypted_secret=encrypt("secret"),
-    )
+    return SlowMarketplace(site)
 
 
 def batch_at(connection, *, n_published):
@@ -121,12 +173,8 @@ def reviewed(connection):
     for hit in batch.hits.all():
         assignment = add_assignment(hit)
         Assignment.objects.filter(pk=assignment.pk).update(submitted_at=datetime.now(UTC))
-        request_payment(
-            assignment=assignment,
-            purpose=bonus_purpose("Careful work."),
-            amount_usd=Decimal("0.05"),
-            reason="Careful work.",
-        )
+        facts = {"purpose": bonus_purpose("Careful work."), "amount_usd": Decimal("0.05")}
+        request_payment(assignment=assignment, reason="Careful work.", **facts)
     decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
     return batch
 
@@ -167,9 +215,8 @@ def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, mo
 @pytest.mark.slow
 def test_a_slow_review_ends_and_goes_on_and_pays_once(slow, reviewed):
     assert len(runs(request_study_job(study=reviewed.study, kind=REVIEW))) >= 2
-    everyone = dict.fromkeys(
-        Assignment.objects.of(reviewed).values_list("assignment_id", flat=True), 1
-    )
+    ids = Assignment.objects.of(reviewed).values_list("assignment_id", flat=True)
+    everyone = dict.fromkeys(ids, 1)
     assert slow.subjects("ApproveAssignment", "AssignmentId") == everyone
     assert slow.subjects("SendBonus", "AssignmentId") == everyone
     assert not Payment.objects.unsent().exists()
@@ -182,8 +229,7 @@ def test_slow_changes_end_and_go_on_once(slow, connection):
     Hit.objects.of(batch).update(max_assignments=4, confirmed_assignments=3)
     job = request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
     assert len(runs(job)) >= 2
-    assert set(slow.max_assignments.values()) == {1}
-    assert len(slow.max_assignments) == N
+    assert (set(slow.max_assignments.values()), len(slow.max_assignments)) == ({1}, N)
     assert not Hit.objects.of(batch).awaiting_change().exists()
 
 
@@ -193,6 +239,7 @@ def test_what_goes_on_at_a_fair_pace_is_not_ended(slow, reviewed, monkeypatch):
     assert runs(request_study_job(study=reviewed.study, kind=REVIEW)) == []
 
 
+@pytest.mark.usefixtures("slow")
 def test_who_waits_for_a_slow_publisher_waits_no_longer_than_a_run(connection):
     batch = batch_at(connection, n_published=0)
     with sole_publisher(batch), pytest.raises(MarketplaceSlow):
