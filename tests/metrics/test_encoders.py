@@ -2,7 +2,6 @@ import json
 
 import numpy as np
 import pytest
-from django.core.management import CommandError
 
 from metrics.exceptions import NothingToScore
 from metrics.models import ScoringRun
@@ -12,8 +11,9 @@ from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
-from tests.codes import refused, refused_naming
+from tests.codes import refused
 from tests.metrics.golden import golden_study
+from tests.metrics.scorers.conftest import save_bag_of_words
 
 pytestmark = pytest.mark.django_db
 
@@ -34,13 +34,8 @@ def scored(stored_for_module, packaged):
 @pytest.fixture(scope="module")
 def bag_of_words(tmp_path_factory):
     """An encoder that counts a few words of the sample."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import BoW
-
-    folder = tmp_path_factory.mktemp("models") / "bag"
     words = ["a", "the", "you", "bicycle", "station", "coin", "card", "app", "no", "and", "it"]
-    SentenceTransformer(modules=[BoW(words)], device="cpu").save(str(folder))
-    return folder
+    return save_bag_of_words(tmp_path_factory, words)
 
 
 @pytest.mark.slow
@@ -95,12 +90,6 @@ def test_the_command_reports_both(scored):
     printed = command_output("check_embeddings", scored.slug, "--seed=4")
     assert "embedding" in printed
     assert "use|v:4" in printed
-
-
-@pytest.mark.parametrize("option", ["--words=0", "--seed=-1"])
-def test_a_number_that_makes_no_random_words_is_refused_before_anything_is_read(option):
-    with refused_naming(CommandError, option.partition("=")[0]):
-        command_output("check_embeddings", "golden", option)
 
 
 def test_an_encoder_that_knows_none_of_the_words_is_reported(bag_of_words):

@@ -107,7 +107,7 @@ def test_steps_of_a_preset_go_into_a_file_if_it_can_be_written(endpoint, tone, t
     assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
 
 
-def test_a_study_keeps_each_version_of_its_settings(study, tone):
+def test_a_study_keeps_each_version_and_is_scored_by_the_newest_or_the_one_named(study, tone):
     keep = ("keep_judge", "ratings", "tone", tone)
     assert "settings=tone@1 " in command_output(*keep)
     tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
@@ -118,11 +118,6 @@ def test_a_study_keeps_each_version_of_its_settings(study, tone):
     assert first.fingerprint == TONE.fingerprint != second.fingerprint
     with refused(ParameterRefused, "name_unfit"):  # nobody could ask for it
         command_output("keep_judge", "ratings", "tone@2", tone)
-
-
-def test_a_study_is_scored_by_the_newest_version_or_by_the_one_named(study, tone):
-    tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
-    command_output("keep_judge", "ratings", "tone", tone)
     score_tone()
     command_output("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@1")
     signatures = ScoringRun.objects.order_by("pk").values_list("signature", flat=True)
@@ -144,7 +139,7 @@ def test_a_grade_has_settings_in_a_study_too(study, tmp_path):
     assert GradeSettings(temperature=0.0).fingerprint in run.signature
 
 
-def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, endpoint):
+def test_replies_are_kept_with_the_scores_and_the_judges_listed_with_their_runs(study, endpoint):
     score_tone()
     raw = json.loads(Score.objects.first().raw)
     assert (raw["obtained"], raw["replies"]) == ("n calls", ["2"] * 4)
@@ -153,6 +148,14 @@ def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, e
     assert run.judge["capabilities"]["several_replies"] is False
     assert "'2'" in dict(run.judge["capabilities"]["evidence"])["chat, n=2"]
     assert run.judge["base_url"] == endpoint.base_url
+    command_output("score_study", "ratings", "--metric=rouge1")
+    output = command_output("study_judges", "ratings").splitlines()
+    assert output[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
+    assert all(name in output[1] for name in ("geval", "foreign", "(geval|model:foreign|"))
+    listed = json.loads(command_output("study_judges", "ratings", "--json"))
+    assert [run["obtained"] for run in listed["runs"]] == [{"n calls": 4}]
+    assert [(run["n_replies"], run["unread"]) for run in listed["runs"]] == [(16, {})]
+    assert listed["settings"][0]["content"]["aspect"] == "Tone"
 
 
 def test_replies_that_were_not_read_are_counted_and_shown(study, endpoint):
@@ -172,18 +175,6 @@ def test_replies_that_were_not_read_are_counted_and_shown(study, endpoint):
     assert run.unread_replies in command_output("study_judges", "ratings")
     listed = json.loads(command_output("study_judges", "ratings", "--json"))
     assert listed["runs"][0]["unread"] == run.judge["unread"]
-
-
-def test_a_study_lists_its_judges_and_no_other_metrics(study):
-    score_tone()
-    command_output("score_study", "ratings", "--metric=rouge1")
-    output = command_output("study_judges", "ratings").splitlines()
-    assert output[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
-    assert all(name in output[1] for name in ("geval", "foreign", "(geval|model:foreign|"))
-    listed = json.loads(command_output("study_judges", "ratings", "--json"))
-    assert [run["obtained"] for run in listed["runs"]] == [{"n calls": 4}]
-    assert [(run["n_replies"], run["unread"]) for run in listed["runs"]] == [(16, {})]
-    assert listed["settings"][0]["content"]["aspect"] == "Tone"
 
 
 @pytest.mark.parametrize(("answer", "calls"), [(one_reply, TONE.n), (as_many_as_requested, 1)])

@@ -1,6 +1,7 @@
 import csv
 import json
 import math
+from statistics import mean
 
 import pytest
 from django.core.management import CommandError
@@ -57,10 +58,6 @@ def effect(study, system):
     return found
 
 
-def mean(values):
-    return sum(values) / len(values)
-
-
 def test_each_systems_mean_is_reported_over_all_prompts_and_under_each(sample, rouge):
     means = {
         (row.system, row.condition): row for row in system_scores(sample) if row.metric == "rouge1"
@@ -87,9 +84,7 @@ def test_a_systems_answers_are_compared_question_by_question(sample, rouge):
     assert row.difference.t_p == pytest.approx(oracle.pvalue)
     assert row.difference.ci_low > 0
     assert row.difference.t_p < row.t_p_holm < 0.05
-
-
-def test_over_all_systems_a_question_counts_once(sample, rouge):
+    # Over all systems a question counts once.
     row = effect(sample, "")
     means = {
         prompt: [
@@ -156,10 +151,16 @@ def test_the_command_reports_means_and_differences(sample):
     assert any(row[0] == "rouge1" and row[2].startswith("+0.") for row in cells if len(row) > 2)
 
 
-@pytest.mark.parametrize("option", ["--resamples=0", "--resamples=many", "--seed=-1"])
-def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(option):
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("compare_prompts", each) for each in ("--resamples=0", "--resamples=many", "--seed=-1")),
+        *(("check_embeddings", each) for each in ("--words=0", "--seed=-1")),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_anything_is_read(command, option):
     with refused_naming(CommandError, option.partition("=")[0]):
-        command_output("compare_prompts", "golden", option)
+        command_output(command, "golden", option)
 
 
 @pytest.mark.slow

@@ -109,25 +109,6 @@ def test_products_are_named_by_their_key_and_lone_candidates_by_their_system(wri
     assert values(study) == {("nll", "d0", "alpha/0"): 1}
 
 
-@pytest.mark.parametrize(
-    ("row", "code", "field"),
-    [
-        ("d7,alpha,nll,1", "unknown_candidate", None),
-        ("d0,gamma,nll,1", "unknown_candidate", None),
-        (",alpha,nll,1", "", "item"),
-        ("d0,,nll,1", "", "system"),
-        ("d0,beta,,1", "", "metric"),
-        ("d0,beta,nll,high", "", "value"),
-        ("d0,beta,nll,inf", "", "value"),
-        (f"d0,beta,{'m' * 65},1", "", "metric"),
-        ("d0,alpha,nll,2", "repeated_score", "value"),
-    ],
-)
-def test_what_a_row_lacks_or_has_wrong_is_named_with_its_field(write, row, code, field):
-    path = write("item,system,metric,value", "d0,alpha,nll,1", row)
-    assert_refused(path, code, line=3, field=field)
-
-
 def test_absent_files_candidates_named_twice_and_systems_with_several_are_refused(write, tmp_path):
     study = rating_study(n_items=1)
     assert_refused(tmp_path / "none.csv", study=study)
@@ -148,11 +129,13 @@ def read_by(write, *rows, header="item,system,metric,value", **options):
     return values(study), reading.report
 
 
-def test_missing_words_are_scores_that_could_not_be_computed(write):
+def test_missing_words_are_scores_not_computed_and_names_that_look_alike_are_noted(write):
     stored, report = read_by(write, "d0,alpha,nll,NA", "d0,beta,nll,nan", "d0,beta,bleu,")
     assert set(stored.values()) == {None}
     assert (report.n_rows, report.n_used) == (3, 3)
     assert report.missing == {"NA": 1, "nan": 1, "": 1}
+    _stored, report = read_by(write, "d0,alpha,BLEU,1", "d0,beta,bleu,2")
+    assert codes_of(report.notes) == ["look_alike_metrics"]
     with refused(ImportRefused, "not_number", line=2, field="value"):
         read_by(write, "d0,alpha,nll,NA", missing="empty")
 
@@ -208,17 +191,26 @@ def test_a_matrix_has_a_column_for_each_system(write):
         read_by(write, *rows, header=header, systems=["alpha"], metrics=["beta"])
 
 
-def test_metrics_whose_names_look_alike_are_noted(write):
-    _stored, report = read_by(write, "d0,alpha,BLEU,1", "d0,beta,bleu,2")
-    assert codes_of(report.notes) == ["look_alike_metrics"]
-
-
 LONG_NAME = "m" * 65
 
 
 @pytest.mark.parametrize(
     ("lines", "code", "line", "field", "options"),
     [
+        *[
+            (["item,system,metric,value", "d0,alpha,nll,1", row], code, 3, field, {})
+            for row, code, field in [
+                ("d7,alpha,nll,1", "unknown_candidate", None),
+                ("d0,gamma,nll,1", "unknown_candidate", None),
+                (",alpha,nll,1", "", "item"),
+                ("d0,,nll,1", "", "system"),
+                ("d0,beta,,1", "", "metric"),
+                ("d0,beta,nll,high", "", "value"),
+                ("d0,beta,nll,inf", "", "value"),
+                (f"d0,beta,{LONG_NAME},1", "", "metric"),
+                ("d0,alpha,nll,2", "repeated_score", "value"),
+            ]
+        ],
         (["item,system,nll", "d0,alpha,1"], "", 1, None, {"metrics": ["nll", "style"]}),
         (
             ["item,system,nll,style", "d0,alpha,1,2", "d0,beta,1,?"],
@@ -236,7 +228,9 @@ LONG_NAME = "m" * 65
         (["item:system:metric:value", "d0:alpha:nll:1"], "missing_columns", 1, None, {}),
     ],
 )
-def test_a_file_that_cannot_be_imported_is_refused(write, lines, code, line, field, options):
+def test_what_a_file_or_a_row_lacks_or_has_wrong_is_named_with_its_field(
+    write, lines, code, line, field, options
+):
     assert_refused(write(*lines), code, line=line, field=field, options=options)
 
 

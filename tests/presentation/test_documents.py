@@ -20,12 +20,9 @@ from presentation.plain import records_csv, table_csv
 from tests.presentation.latex import compile_latex
 
 
-def test_a_number_that_rounds_to_zero_has_no_minus_and_p_is_printed_as_papers_do():
+def test_numbers_have_signs_where_they_say_something_and_p_is_printed_as_papers_do():
     assert [cell_text(Number(v)) for v in (-0.004, 0.004, -0.006)] == ["0.00", "0.00", "-0.01"]
     assert [P(p).text for p in (0.0004, 0.05, 1.0, None)] == ["<.001", ".050", "1.000", "–"]
-
-
-def test_a_signed_number_has_a_plus_and_nan_is_undefined():
     signed = Number(0.25, 2, -0.001, 0.5, is_signed=True)
     assert signed.text == "+0.25 [0.00, +0.50]"
     assert Number(float("nan"), low=float("nan"), reason="few") == Number(None, reason="few")

@@ -32,6 +32,5 @@ def test_a_number_without_a_value_or_an_interval_has_the_reason():
 
 
 def test_a_report_has_a_blank_line_between_parts_and_the_notes_last():
-    assert text_report(["one", "", "two\x1b"], ["few", "more"]).splitlines() == [
-        *("one", "", "two\ufffd", "", "Note: few.", "Note: more."),
-    ]
+    lines = text_report(["one", "", "two\x1b"], ["few", "more"]).splitlines()
+    assert lines == ["one", "", "two\ufffd", "", "Note: few.", "Note: more."]

@@ -129,7 +129,13 @@ def test_a_judge_is_estimated_before_it_is_asked(rosa, study, judge, connection)
     assert KEY not in text
     assert not ScoringRun.objects.exists()
 
-    confirm(rosa, study)
+    with CaptureQueriesContext(connections["default"]) as queries:
+        confirm(rosa, study)
+    updates = [one["sql"] for one in queries if re.search("UPDATE .*spent_usd", one["sql"])]
+    # Before the batch is sent it counts at its highest price, then at what it came to.
+    written = [re.findall(r"\d+\.\d+|\d+", sql.partition("WHERE")[0])[:2] for sql in updates]
+    counted = [(int(n), Decimal(usd)) for n, usd in written]
+    assert (counted[0], counted[-1]) == ((4, most), (4, Decimal("0.12")))
     assert len(judge.bodies) == 4
     assert {body["model"] for body in judge.bodies} == {"tiny"}
     assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in judge.headers)
@@ -197,18 +203,6 @@ def test_replies_longer_than_allowed_for_pass_the_cap_once_and_are_reported(
     assert [one for one in numbers(job_message()) if "." in one] == ["0.05", "0.01", "0.06"]
 
 
-def test_a_batch_counts_at_its_highest_price_before_it_is_sent(rosa, study, judge, connection):
-    ask_judge(rosa, study)
-    most = ScoringRequest.objects.get().estimate["estimate"]["usd"]
-    with CaptureQueriesContext(connections["default"]) as queries:
-        confirm(rosa, study)
-    updates = [one["sql"] for one in queries if re.search("UPDATE .*spent_usd", one["sql"])]
-    # Before the batch is sent, and what it came to.
-    written = [re.findall(r"\d+\.\d+|\d+", sql.partition("WHERE")[0])[:2] for sql in updates]
-    counted = [(int(n), Decimal(usd)) for n, usd in written]
-    assert (counted[0], counted[-1]) == ((4, Decimal(most)), (4, Decimal("0.12")))
-
-
 def test_a_question_of_ones_own_is_kept_with_the_study(rosa, study, judge, connection):
     own = {"aspect": "Tone", "criteria": "Is it kind?", "low": "1", "high": "5", "n": "2"}
     answer = ask_judge(rosa, study, "geval", prompt="own", **own)
@@ -224,7 +218,9 @@ def test_a_question_of_ones_own_is_kept_with_the_study(rosa, study, judge, conne
     assert "tone@1" in page.content.decode()
 
 
-def test_a_form_says_what_is_missing(rosa, study, connection):
+def test_a_form_says_what_is_missing_and_offers_no_other_teams_connection(
+    rosa, study, connection, colleague
+):
     for fields, codes in (
         ({"max_usd": ""}, {"max_usd": ["required"]}),
         (
@@ -244,6 +240,11 @@ def test_a_form_says_what_is_missing(rosa, study, connection):
         study.items.update(reference=reference)
         answer = rosa.get(where, {"metric": "rouge1"})
         assert answer.context["lacks_references"] is not bool(reference)
+    other = create_team(name="Other", owner=colleague)
+    JudgeConnection.objects.filter(pk=connection.pk).update(team=other)
+    assert not rosa.get(where, {"metric": "judge"}).context["has_connection"]
+    assert ask_judge(rosa, study).status_code == 200
+    assert not ScoringRequest.objects.exists()
 
 
 def test_a_judge_is_asked_where_its_name_led_when_it_was_checked(
@@ -316,12 +317,3 @@ def stopped_job(study: Study) -> Job:
     job = request_for_later(study=study, kind=SCORE, names=[row.metric], arguments=arguments)
     stop_job(job=job)
     return job
-
-
-def test_a_connection_of_another_team_is_not_offered(rosa, study, connection, colleague):
-    other = create_team(name="Other", owner=colleague)
-    JudgeConnection.objects.filter(pk=connection.pk).update(team=other)
-    page = rosa.get(reverse("console:scoring", args=[study.slug]) + "?metric=judge")
-    assert not page.context["has_connection"]
-    assert ask_judge(rosa, study).status_code == 200
-    assert not ScoringRequest.objects.exists()

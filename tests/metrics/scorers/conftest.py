@@ -185,12 +185,16 @@ def tiny_classifier(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -
     return folder
 
 
-@pytest.fixture(scope="session")
-def bag_of_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers folder without weights: counts of four words."""
+def save_bag_of_words(factory: pytest.TempPathFactory, words: list[str]) -> Path:
+    """A sentence-transformers folder without weights: counts of these words."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import BoW
 
-    folder = tmp_path_factory.mktemp("models") / "bag"
-    SentenceTransformer(modules=[BoW(["cat", "dog", "ran", "sat"])], device="cpu").save(str(folder))
+    folder = factory.mktemp("models") / "bag"
+    SentenceTransformer(modules=[BoW(words)], device="cpu").save(str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def bag_of_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_bag_of_words(tmp_path_factory, ["cat", "dog", "ran", "sat"])

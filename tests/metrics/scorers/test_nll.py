@@ -127,16 +127,13 @@ def test_the_leading_space_of_a_response_counts_unless_it_is_set(tiny_llama):
     assert led == pytest.approx([verbatim[0]] * 2)
 
 
-@pytest.mark.parametrize("response", ["", " \n"])
-def test_an_empty_response_counts_a_hundred_nats_as_in_the_released_code_or_is_undefined(
-    response, tiny_llama
-):
-    one = example(response, None, context="Hi.")
-    (scores,) = Nll(model=tiny_llama).score([one])
-    assert (scores["nll"].value, scores["nll_score"].value) == (100, 0)
-    (scores,) = Nll(model=tiny_llama, empty="undefined").score([one])
-    assert math.isnan(scores["nll"].value)
-    assert scores["nll_score"].reason.code == "empty"
+def test_an_empty_response_counts_a_hundred_nats_or_is_undefined(tiny_llama):
+    empty = [example(response, None, context="Hi.") for response in ("", " \n")]
+    for scores in Nll(model=tiny_llama).score(empty):
+        assert (scores["nll"].value, scores["nll_score"].value) == (100, 0)
+    for scores in Nll(model=tiny_llama, empty="undefined").score(empty):
+        assert math.isnan(scores["nll"].value)
+        assert scores["nll_score"].reason.code == "empty"
 
 
 def windowed_nats(folder: Path, ids: list[int], start: int, window: int) -> float:
@@ -200,6 +197,10 @@ def test_the_signature_says_what_changes_the_numbers_and_only_that(tiny_llama, t
     signatures = {Nll(**({"model": tiny_llama} | change)).signature for change in changed}
     assert len(signatures | {plain}) == len(changed) + 1
     assert Nll(model=tiny_llama, padding="left", device="cpu").signature == plain
+    signature = served("http://somewhere:1/v1").signature
+    assert "|boundary:joint|through:server|model:tiny|" in signature
+    assert "somewhere" not in signature
+    assert "secret" not in signature
 
 
 @pytest.mark.parametrize(
@@ -287,13 +288,6 @@ def test_a_server_without_echo_offsets_or_the_key_is_refused(completions, foreig
     absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="tiny")
     with refused(EndpointUnavailableError, "no_answer"):
         CompletionsServer(Client(absent, limits=Limits(attempts=1))).likelihoods([("a", " b")])
-
-
-def test_the_signature_names_the_model_and_neither_the_address_nor_the_key():
-    signature = served("http://somewhere:1/v1").signature
-    assert "|boundary:joint|through:server|model:tiny|" in signature
-    assert "somewhere" not in signature
-    assert "secret" not in signature
 
 
 def test_tokens_across_the_boundary_and_all_of_one_character_count_for_the_response():

@@ -1,6 +1,7 @@
 import hashlib
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -53,7 +54,7 @@ def words(text: str | None) -> set[str]:
 COMPLETE = example("a b", "b c", context="a b d")
 
 
-def test_examples_get_their_outputs_in_order_whatever_cannot_be_scored():
+def test_examples_get_their_outputs_in_order_and_in_batches_whatever_cannot_be_scored():
     other = example("x", "x", context="y")
     scores = SharedWords().score([COMPLETE, other, COMPLETE])
     assert [one["shared"].value for one in scores] == [1, 1, 1]
@@ -66,6 +67,10 @@ def test_examples_get_their_outputs_in_order_whatever_cannot_be_scored():
     gap = example("a", None)
     scorer.score([COMPLETE, COMPLETE, gap, gap, COMPLETE])
     assert scorer.batch_lengths == [2, 1]
+    scorer = SharedWords()
+    assert len(scorer.score([COMPLETE] * 5)) == 5
+    assert scorer.batch_lengths == [2, 2, 1]
+    assert scorer.score([]) == []
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n"])
@@ -76,13 +81,6 @@ def test_a_missing_or_blank_field_gives_nan_and_names_the_field(blank):
         [reason] = {score.reason for score in scores.values()}
         assert reason.code == "missing_field"
         assert [name for name in ("context", "reference") if name in reason] == names
-
-
-def test_examples_are_measured_in_batches():
-    scorer = SharedWords()
-    assert len(scorer.score([COMPLETE] * 5)) == 5
-    assert scorer.batch_lengths == [2, 2, 1]
-    assert scorer.score([]) == []
 
 
 class Careless(Scorer):
@@ -161,14 +159,17 @@ def test_shares_of_ngrams_are_those_by_hand_also_across_responses():
     assert "|n:2|" in Repetition(n=2).signature
 
 
-@pytest.mark.parametrize(
-    ("scorer", "response"),
-    [(DistinctN(n=1), "?!"), (DistinctN(n=2), "yes"), (Repetition(), "yes it is")],
-)
-def test_a_response_without_an_ngram_is_undefined_and_not_0(scorer, response):
-    (scores,) = scorer.score([example(response, None)])
-    assert math.isnan(scores[scorer.name].value)
-    assert scores[scorer.name].reason.code == "too_few_words"
+def test_a_response_without_an_ngram_is_undefined_and_0_grams_are_refused():
+    for scorer, response in (
+        (DistinctN(n=1), "?!"),
+        (DistinctN(n=2), "yes"),
+        (Repetition(), "yes it is"),
+    ):
+        (scores,) = scorer.score([example(response, None)])
+        assert math.isnan(scores[scorer.name].value)
+        assert scores[scorer.name].reason.code == "too_few_words"
+        with refused(InvalidValue, "n_out_of_range"):
+            type(scorer)(n=0)
 
 
 @pytest.mark.parametrize("scorer", [DistinctN(n=1), Repetition(n=1)])
@@ -179,29 +180,13 @@ def test_shares_lie_between_0_and_1_or_have_a_reason(scorer, text):
     assert score.reason or 0 <= score.value <= 1
 
 
-@pytest.mark.parametrize("make", [DistinctN, Repetition])
-def test_0_grams_are_refused(make):
-    with refused(InvalidValue, "n_out_of_range"):
-        make(n=0)
-
-
-@pytest.mark.parametrize("name", SCORERS)
-def test_every_name_builds_a_scorer_of_that_name_which_leads_its_outputs(name):
-    scorer = build(name)
-    assert scorer.name == name
-    assert scorer.outputs[0] == name
-
-
-def signature(name: str) -> str | None:
-    """The signature, if the model it names is on this machine."""
-    try:
-        return build(name).signature
-    except ModelUnavailableError:
-        return None
-
-
-def test_no_two_scorers_have_one_signature():
-    signatures = [text for text in map(signature, SCORERS) if text]
+def test_every_name_builds_a_scorer_of_that_name_with_a_signature_of_its_own():
+    signatures = []
+    for name in SCORERS:
+        scorer = build(name)
+        assert scorer.name == scorer.outputs[0] == name
+        with suppress(ModelUnavailableError):  # the model is not on this machine
+            signatures.append(scorer.signature)
     assert len(signatures) == len(set(signatures)) >= 10
 
 
@@ -281,17 +266,14 @@ def test_the_fingerprint_is_of_the_weights_and_apart_of_the_settings(folder):
     assert after.settings != before.settings
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", ".gitattributes", ".cache/lock", "onnx/model.onnx", "pytorch_model.bin"]
-)
-def test_files_that_do_not_shape_the_output_do_not_count(folder, name):
+def test_files_that_do_not_shape_the_output_do_not_count_and_others_are_needed(folder):
     before = fingerprint(folder)
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_bytes(b"something")
-    assert fingerprint(folder) == before
-
-
-def test_an_empty_or_missing_folder_has_no_fingerprint(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with refused_naming(FileNotFoundError, folder):
-            fingerprint(folder)
+    other = ["README.md", ".gitattributes", ".cache/lock", "onnx/model.onnx", "pytorch_model.bin"]
+    for name in other:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"something")
+        assert fingerprint(folder) == before
+    for without in (folder / "empty", folder / "nowhere"):
+        (folder / "empty").mkdir(exist_ok=True)
+        with refused_naming(FileNotFoundError, without):
+            fingerprint(without)

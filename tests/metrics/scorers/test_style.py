@@ -142,20 +142,14 @@ def test_a_file_that_would_run_code_or_is_not_there_is_refused(tmp_path):
         TrainedClassifier.load(path)
 
 
-@pytest.mark.parametrize(
-    ("texts", "labels", "code"),
-    [
-        (["a"], [], "unequal_lengths"),
-        (["a", "b"], ["x", "x"], "too_few_labels"),
-        (["a", "b", "c"], ["x", "x", "y"], "too_few_labels"),
-    ],
-)
-def test_too_few_labels_are_refused(texts, labels, code):
-    with refused(InvalidValue, code):
-        train(texts, labels)
-
-
-def test_a_file_needs_its_ending_and_a_signature_needs_a_file(tmp_path):
+def test_training_needs_labels_a_file_its_ending_and_a_signature_a_file(tmp_path):
+    for texts, labels, code in (
+        ("a", "", "unequal_lengths"),
+        ("ab", "xx", "too_few_labels"),
+        ("abc", "xxy", "too_few_labels"),
+    ):
+        with refused(InvalidValue, code):
+            train(list(texts), list(labels))
     classifier = train([*FORMAL, *INFORMAL], LABELS)
     with refused(InvalidValue, "wrong_suffix"):
         classifier.save(tmp_path / "formality.npz")

@@ -132,21 +132,18 @@ def test_what_no_database_keeps_is_replaced_in_what_an_endpoint_says(foreign):
             client.chat(HELLO)
 
 
-def test_the_key_is_sent_and_never_repeated(foreign):
+def test_the_key_is_sent_and_never_repeated_even_if_it_cannot_be_sent(foreign):
     foreign.says(error(401, f"{SECRET} is not valid"))
     client = foreign.client(api_key=SECRET)
     with refused(EndpointRefusedError) as raised:
         client.chat(HELLO)
     assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
     assert SECRET not in str(raised.value) + repr(client.endpoint)
-
-
-@pytest.mark.parametrize("broken", [f"{SECRET}\n{SECRET}", f"{SECRET}\u2026"])
-def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(broken):
-    with refused(InvalidValue, "key_unfit") as raised:
-        endpoint_from({"JUDGE_API_KEY": broken})
-    assert SECRET not in str(raised.value)
-    assert raised.value.__context__ is None
+    for broken in (f"{SECRET}\n{SECRET}", f"{SECRET}\u2026"):  # no header can carry them
+        with refused(InvalidValue, "key_unfit") as raised:
+            endpoint_from({"JUDGE_API_KEY": broken})
+        assert SECRET not in str(raised.value)
+        assert raised.value.__context__ is None
 
 
 @pytest.mark.parametrize("key", ["", SECRET])
@@ -205,7 +202,7 @@ def test_money_is_capped_before_it_is_spent_and_counted_as_used(foreign):
     assert len(foreign.bodies) == 2
 
 
-def test_budgets_need_prices_and_numbers_from_the_environment():
+def test_what_the_environment_says_is_read_and_odd_numbers_and_addresses_are_refused():
     environment = {
         "JUDGE_BASE_URL": "https://judge.example/v1",
         "JUDGE_MODEL": "large",
@@ -219,9 +216,6 @@ def test_budgets_need_prices_and_numbers_from_the_environment():
     assert limits_from(environment).requests_per_minute == 90
     with refused(InvalidValue, "prices_missing"):
         Budget(max_usd=Decimal(1))
-
-
-def test_numbers_that_are_none_and_odd_or_secret_addresses_are_refused():
     for value in ("-1", "many", "NaN"):
         with refused_naming(InvalidValue, "JUDGE_MAX_USD", value):
             budget_from({"JUDGE_MAX_USD": value})

@@ -133,17 +133,11 @@ def test_ambiguous_replies_are_counted_and_no_number_of_the_scale_is_a_score(for
     assert raw(scores["judge"])["unread"] == {"ambiguous": 1}
 
 
-@pytest.mark.parametrize(
-    ("user", "quality"),
-    [
-        ("$response\nPoliteness rating:", "Politeness"),
-        ("$response\n- Tone:", "Tone"),
-        ("Grade: $response", ""),
-        ("$response", ""),
-    ],
-)
-def test_a_grade_is_of_the_quality_that_the_prompt_ends_with(user, quality):
-    assert GradeSettings(user=user).quality == quality
+def test_a_grade_is_of_the_quality_that_the_prompt_ends_with():
+    ends = {"\nPoliteness rating:": "Politeness", "\n- Tone:": "Tone", "": ""}
+    for end, quality in ends.items():
+        assert GradeSettings(user=f"$response{end}").quality == quality
+    assert GradeSettings(user="Grade: $response").quality == ""
 
 
 def test_an_endpoint_that_ignores_n_is_asked_for_n_once_and_with_different_seeds(foreign):
@@ -277,11 +271,6 @@ def test_settings_out_of_range_are_refused_when_they_are_made(changed, code):
         GEvalSettings(**{"aspect": "Tone", "criteria": "Kind?", "low": 1, "high": 3, **changed})
 
 
-@pytest.mark.parametrize("judge_settings", [*PRESETS.values(), TONE])
-def test_settings_survive_json(judge_settings):
-    assert GEvalSettings.from_json(judge_settings.to_json()) == judge_settings
-
-
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
@@ -300,11 +289,12 @@ def test_settings_of_another_kind_are_refused_when_they_are_read(changed, code):
     assert str(raised.value).startswith(*changed)
 
 
-@pytest.mark.parametrize("text", ["[1]", "[" * 100_000, "{", '{"aspect": "Tone"}'])
-def test_what_are_no_settings_is_refused(text):
-    with pytest.raises(ValueError) as raised:  # noqa: PT011
-        GEvalSettings.from_json(text)
-    assert isinstance(raised.value, InvalidValue | json.JSONDecodeError)
+def test_settings_survive_json_and_what_are_none_is_refused():
+    for kept in [*PRESETS.values(), TONE]:
+        assert GEvalSettings.from_json(kept.to_json()) == kept
+    for text in ("[1]", "[" * 100_000, "{", '{"aspect": "Tone"}'):
+        with pytest.raises((InvalidValue, json.JSONDecodeError)):
+            GEvalSettings.from_json(text)
 
 
 def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
@@ -337,14 +327,6 @@ def topical_chat(shared_data: Path) -> Path:
     return shared_data / "topical_chat_usr"
 
 
-def judge(aspect: str, *, released: bool) -> GEval:
-    low, high = SCALES[aspect]
-    settings = GEvalSettings(
-        aspect=aspect, criteria="", low=low, high=high, n=20, released=released
-    )
-    return GEval(settings, client=OFFLINE)
-
-
 def samples(folder: Path, aspect: str) -> dict[int, Sample]:
     with (folder / "geval_gpt35_n20.jsonl").open() as lines:
         rows = [json.loads(line) for line in lines]
@@ -355,14 +337,17 @@ def samples(folder: Path, aspect: str) -> dict[int, Sample]:
     }
 
 
-def correlations(folder: Path, aspect: str, *, released: bool) -> tuple[float, float]:
-    scorer = judge(aspect, released=released)
-    drawn = samples(folder, aspect)
+@pytest.mark.shared_data
+@pytest.mark.parametrize("aspect", PUBLISHED)
+def test_the_published_correlations_come_out_of_the_stored_replies(topical_chat, aspect):
+    low, high = SCALES[aspect]
+    settings = GEvalSettings(aspect=aspect, criteria="", low=low, high=high, n=20, released=True)
+    scorer = GEval(settings, client=OFFLINE)
+    drawn = samples(topical_chat, aspect)
     assert len(drawn) > 350
     assert {len(sample.replies) for sample in drawn.values()} == {20}
-    items = {
-        item["item_id"]: item for item in json.loads((folder / "topical_chat_usr.json").read_text())
-    }
+    rows = json.loads((topical_chat / "topical_chat_usr.json").read_text())
+    items = {item["item_id"]: item for item in rows}
     human = [items[key]["scores"][aspect] for key in drawn]
     metric = [scorer.read(sample).value for sample in drawn.values()]
     dialogues = [items[key]["dialog_id"] for key in drawn]
@@ -372,14 +357,7 @@ def correlations(folder: Path, aspect: str, *, released: bool) -> tuple[float, f
     tau = correlation_at_level(
         human, metric, level="item", coefficient="kendall", items=dialogues, n_resamples=2
     )
-    return pooled.value, tau.value
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize("aspect", PUBLISHED)
-def test_the_published_correlations_come_out_of_the_stored_replies(topical_chat, aspect):
-    result = correlations(topical_chat, aspect, released=True)
-    assert result == pytest.approx(PUBLISHED[aspect], abs=0.0006)
+    assert (pooled.value, tau.value) == pytest.approx(PUBLISHED[aspect], abs=0.0006)
 
 
 @pytest.mark.shared_data

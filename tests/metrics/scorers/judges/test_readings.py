@@ -106,9 +106,6 @@ def test_distributions_of_tokens_are_of_the_first_level_chosen():
     assert from_tokens(tokens, range(1, 4)).expectation == pytest.approx(2.5)
     assert from_tokens([token("Good", ("2", 0.4))], range(1, 4)) == ({}, 0.0)
     assert from_tokens([token("1", ("3", 0.5))], range(1, 4)).expectation == pytest.approx(2)
-
-
-def test_no_samples_and_levels_of_two_digits_are_refused():
     with refused(InvalidValue, "values_empty"):
         from_samples([])
     with refused(InvalidValue, "levels_of_two_digits"):
@@ -118,9 +115,14 @@ def test_no_samples_and_levels_of_two_digits_are_refused():
 PROBES = 6
 
 
-def test_an_endpoint_is_probed_once_for_each_model_or_anew_if_asked_to(foreign, tmp_path):
+def test_an_endpoint_is_probed_once_for_each_model_or_anew_and_its_key_not_stored(
+    foreign, tmp_path
+):
     foreign.says(chat("2"))
-    seen = capabilities_of(foreign.client(), tmp_path)
+    seen = capabilities_of(foreign.client(api_key="sesame"), tmp_path)
+    [file] = tmp_path.iterdir()
+    assert foreign.headers[0]["Authorization"] == "Bearer sesame"
+    assert "sesame" not in file.read_text()
     assert capabilities_of(foreign.client(), tmp_path) == seen
     assert len(foreign.bodies) == PROBES
     assert stored_capabilities(Endpoint(base_url=foreign.base_url, model="other"), tmp_path) is None
@@ -139,11 +141,3 @@ def test_findings_that_cannot_be_read_or_written_are_none(foreign, tmp_path):
     for _ in range(2):
         assert not capabilities_of(foreign.client(), file).several_replies
     assert len(foreign.bodies) == 4 * PROBES
-
-
-def test_the_key_is_not_stored(foreign, tmp_path):
-    foreign.says(chat("2"))
-    capabilities_of(foreign.client(api_key="sesame"), tmp_path)
-    [file] = tmp_path.iterdir()
-    assert foreign.headers[0]["Authorization"] == "Bearer sesame"
-    assert "sesame" not in file.read_text()
