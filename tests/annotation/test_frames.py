@@ -17,7 +17,7 @@ from annotation.frames import (
     read_frozen_frame,
 )
 from annotation.models import Judgment, Study
-from config.variables import S3, object_storage
+from config.variables import object_storage
 from tests.annotation.studies import (
     alternatives_study,
     doubt,
@@ -212,7 +212,7 @@ def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     storage = object_storage("s3://lab/assay", "", site.BASE_DIR)
-    assert storage["BACKEND"] == S3
+    assert storage["BACKEND"] == "storages.backends.s3.S3Storage"
     settings.STORAGES = settings.STORAGES | {"objects": storage}
     with mock_aws():
         client = boto3.client("s3")
