@@ -3,10 +3,6 @@
 Each way is tried by an account that has only signed up as a worker.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from django.contrib.auth import get_user
 from django.core.management import call_command
@@ -28,23 +24,19 @@ from tests.codes import message_codes, refused
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
 
-if TYPE_CHECKING:
-    from annotation.models import Study
-
-
 pytestmark = pytest.mark.django_db(transaction=True)
 JSON = "application/json"
 
 
 @pytest.fixture(autouse=True)
-def closed_site(live_server: Any, settings: Any) -> None:
+def closed_site(live_server, settings):
     settings.SITE_URL = live_server.url
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_REQUESTER_SIGN_UP = False
 
 
 @pytest.fixture
-def stranger() -> Client:
+def stranger():
     browser = Client(headers={"host": "localhost"})
     account = {"username": "wanda", "password1": PASSWORD, "password2": PASSWORD}
     assert browser.post("/worker/signup/", account).status_code == 302
@@ -52,17 +44,17 @@ def stranger() -> Client:
 
 
 @pytest.fixture
-def worker_user(stranger: Client) -> User:
+def worker_user(stranger):
     return User.objects.get(username="wanda")
 
 
 @pytest.fixture
-def own_study(worker_user: User) -> Study:
+def own_study(worker_user):
     return rating_study("own", owner=worker_user)
 
 
 @pytest.fixture
-def team(worker_user: User, settings: Any) -> Team:
+def team(worker_user, settings):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     team = create_own_team(name="Lab", owner=worker_user)
     settings.MARKETPLACE_REQUESTER_SIGN_UP = False
@@ -70,23 +62,21 @@ def team(worker_user: User, settings: Any) -> Team:
 
 
 @pytest.fixture
-def program(worker_user: User) -> Client:
+def program(worker_user):
     token = create_personal_token(user=worker_user, name="all", scopes=list(Scope), days=7)
     return Client(headers={"host": "localhost", "authorization": f"Bearer {token.text}"})
 
 
-def post(browser: Client, page: str, *args: Any, **fields: str) -> Any:
+def post(browser, page, *args, **fields):
     return browser.post(reverse(f"console:{page}", args=args), fields, follow=True)
 
 
-def assert_nobody_became_a_requester() -> None:
+def assert_nobody_became_a_requester():
     for model in (Connection, Requester, Batch, Hit):
         assert not model.objects.exists()
 
 
-def test_no_page_and_no_program_creates_a_requester_or_a_team(
-    stranger: Client, program: Client, own_study: Study
-) -> None:
+def test_no_page_and_no_program_creates_a_requester_or_a_team(stranger, program, own_study):
     for browser in (stranger, Client()):
         answer = browser.post("/requester-console/sign-up/", {"username": "new"})
         assert answer.status_code == 404
@@ -108,9 +98,7 @@ def test_no_page_and_no_program_creates_a_requester_or_a_team(
     assert_nobody_became_a_requester()
 
 
-def test_an_owner_does_not_connect_a_team_that_no_operator_let_in(
-    stranger: Client, team: Team, own_study: Study, worker_user: User
-) -> None:
+def test_no_owner_connects_a_team_that_no_operator_let_in(stranger, team, own_study, worker_user):
     give_to_team(study=own_study, team=team, actor=worker_user)
     for page, action in (("connections", "connect-site"), ("launch", "launch-connect")):
         slug = "lab" if page == "connections" else "own"
@@ -123,9 +111,7 @@ def test_an_owner_does_not_connect_a_team_that_no_operator_let_in(
     assert_nobody_became_a_requester()
 
 
-def test_a_connection_requested_before_the_site_was_closed_is_not_made(
-    settings: Any, team: Team, worker_user: User
-) -> None:
+def test_a_connection_requested_before_the_site_was_closed_is_not_made(settings, team, worker_user):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     request_this_site(team=team, name="Here", with_test_funds=False, actor=worker_user)
     settings.MARKETPLACE_REQUESTER_SIGN_UP = False
@@ -134,11 +120,13 @@ def test_a_connection_requested_before_the_site_was_closed_is_not_made(
     assert_nobody_became_a_requester()
 
 
-def test_operators_create_teams_that_they_and_managers_connect(
-    superuser: User, stranger: Client, worker_user: User, signed_in: Any, settings: Any, team: Team
-) -> None:
+@pytest.fixture
+def operator(superuser, signed_in, settings):
     settings.OPERATORS_WITHOUT_SECOND_FACTOR = True
-    operator = signed_in(superuser)
+    return signed_in(superuser)
+
+
+def test_operators_create_teams_that_managers_connect_too(operator, stranger, worker_user, team):
     post(operator, "connect-site", team.slug)
     work_off()
     assert Connection.objects.of(team).get().is_on_this_site
@@ -151,10 +139,10 @@ def test_operators_create_teams_that_they_and_managers_connect(
         assert Connection.objects.of(other).get().created_by == worker_user
 
 
-def test_everyone_becomes_a_requester_if_the_site_says_so(stranger: Client, settings: Any) -> None:
+def test_everyone_becomes_a_requester_if_the_site_says_so(stranger, settings):
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     assert Client().get("/requester-console/sign-up/").status_code == 200
     post(stranger, "new-team", name="Own lab")
     post(stranger, "connect-site", "own-lab")
     work_off()
-    assert Connection.objects.get().created_by == get_user(stranger)  # type: ignore[arg-type]
+    assert Connection.objects.get().created_by == get_user(stranger)

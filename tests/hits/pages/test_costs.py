@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import Counter
 from decimal import Decimal
 
@@ -77,11 +75,8 @@ def researcher(studies):
 
 
 def where(name, study):
-    rows = {
-        "item_id": study.items.order_by("position")[1],
-        "job_id": jobs_of(study).first(),
-        "batch_id": study.batches.first(),
-    }
+    rows = {"item_id": study.items.order_by("position")[1], "batch_id": study.batches.first()}
+    rows["job_id"] = jobs_of(study).first()
     own = {part: row.pk for part, row in rows.items() if part in PARTS.get(name, {})}
     return address(name, study.slug, **own)
 
@@ -117,58 +112,41 @@ def test_the_benchmark_of_a_million_judgments_knows_every_address(researcher):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VISITED)
 def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, studies, name):
-    costs = {}
-    for n_items, study in studies.items():
-        where_to = where(name, study)
-        rosa.get(where_to)
-        costs[n_items] = statements(rosa, where_to)
+    addresses = [where(name, studies[n_items]) for n_items in (SMALL, LARGE)]
+    for one in addresses:
+        rosa.get(one)
+    small, large = (statements(rosa, one) for one in addresses)
     more = 5 if name in READ_IN_STRETCHES else 0
-    assert len(costs[LARGE]) <= MOST_STATEMENTS + more
+    assert len(large) <= MOST_STATEMENTS + more
     if name not in READ_IN_STRETCHES:
-        assert len(costs[SMALL]) == len(costs[LARGE])
-    assert not {sql: n for sql, n in Counter(costs[LARGE]).items() if n > MOST_REPEATS}
+        assert len(small) == len(large)
+    assert not {sql: n for sql, n in Counter(large).items() if n > MOST_REPEATS}
 
 
-@pytest.mark.parametrize(
-    ("name", "query"),
-    [
+def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies):
+    for name, query in (
         ("items", {"sort": "-n_submissions", "q": "context"}),
         ("items", {"after": "1"}),
         ("disagreement", {"sort": "item", "q": "d1"}),
         ("disagreement", {"page": "2", "question": "tone"}),
         ("adjudication", {"threshold": "0", "decided": "1", "skip": "2"}),
         ("annotators", {"sort": "seconds"}),
-    ],
-)
-def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies, name, query):
-    costs = {}
-    for n_items, study in studies.items():
-        costs[n_items] = statements(rosa, where(name, study), **query)
-    assert len(costs[SMALL]) <= len(costs[LARGE]) <= MOST_STATEMENTS
-    assert max(Counter(costs[LARGE]).values()) <= MOST_REPEATS
+    ):
+        small, large = (statements(rosa, where(name, studies[n]), **query) for n in (SMALL, LARGE))
+        assert len(small) <= len(large) <= MOST_STATEMENTS, name
+        assert max(Counter(large).values()) <= MOST_REPEATS, name
 
 
-FIELDS = [
-    BudgetForm.base_fields["cap_usd"],
-    LaunchForm.base_fields["reward_usd"],
-    LaunchForm.base_fields["budget_usd"],
-    BonusRuleForm.base_fields["amount_usd"],
-    SendForm.base_fields["typed_usd"],
-    ConfirmationForm.base_fields["expected_usd"],
-    WageFloorForm.base_fields["wage_floor_usd"],
-]
-
-
-@pytest.mark.parametrize("field", [*FIELDS, None])
-def test_an_amount_is_plain_digits(field):
-    field = field or DecisionTextForm("bonus").fields["amount_usd"]
-    assert field.clean("3.50") == Decimal("3.50")
-    for text in ("1e3", "٣", "５.00", "-1", "1,000", "NaN", "0.005", "9" * 13):
-        with pytest.raises(ValidationError):
-            field.clean(text)
-
-
-@pytest.mark.parametrize("text", ["1e3", "٣", "５.00", "-1", "", "1.", ".5", "1.000", "9" * 13])
-def test_what_is_no_plain_amount_is_refused(text):
-    with refused(InvalidValue, "not_an_amount"):
-        read_usd(text)
+def test_an_amount_is_plain_digits():
+    named = [(BudgetForm, "cap_usd"), (LaunchForm, "reward_usd"), (LaunchForm, "budget_usd")]
+    named += [(BonusRuleForm, "amount_usd"), (SendForm, "typed_usd")]
+    named += [(ConfirmationForm, "expected_usd"), (WageFloorForm, "wage_floor_usd")]
+    fields = [form.base_fields[name] for form, name in named]
+    for field in (*fields, DecisionTextForm("bonus").fields["amount_usd"]):
+        assert field.clean("3.50") == Decimal("3.50")
+        for text in ("1e3", "٣", "５.00", "-1", "1,000", "NaN", "0.005", "9" * 13):
+            with pytest.raises(ValidationError):
+                field.clean(text)
+    for text in ("1e3", "٣", "５.00", "-1", "", "1.", ".5", "1.000", "9" * 13):
+        with refused(InvalidValue, "not_an_amount"):
+            read_usd(text)

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.roles import Role
-from accounts.teams import create_team, set_role
-from annotation.access import give_to_team
+from accounts.teams import set_role
 from annotation.flags import count_judgments_change
 from annotation.models import Study, Submission
 from annotation.protocols.records import Order
@@ -21,6 +20,7 @@ from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.codes import codes_on
 from tests.console.filled import add_assignment, add_batch
+from tests.hits.samples import lab_study
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -28,9 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 @pytest.fixture
 def study(researcher):
-    study = rating_study("mine", owner=researcher, title="Mine")
-    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
-    return study
+    return lab_study(researcher, "mine", title="Mine")
 
 
 @pytest.fixture
@@ -49,6 +47,21 @@ def decisions(browser):
     return home(browser).context["decisions"]
 
 
+def judge_all(study, batch, **times):
+    for number, hit in enumerate(Hit.objects.of(batch)):
+        for name in ("Ann", "Bob"):
+            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
+            Submission.objects.filter(pk=submission.pk).update(**times)
+            mine = Assignment.objects.filter(pk=add_assignment(hit, name.upper()).pk)
+            mine.update(submission=submission, status=Assignment.Status.APPROVED)
+
+
+def add_failed_job(study, finished_at, message=""):
+    facts = {"kind": "score", "subject": f"study:{study.pk}", "title": "Scoring rouge1"}
+    facts |= {"state": Job.State.FAILED, "finished_at": finished_at, "message": message}
+    return Job.objects.create(**facts)
+
+
 def test_home_puts_what_passes_by_itself_first(rosa, batch):
     add_assignment(Hit.objects.of(batch).first())
     Batch.objects.update(auto_approval_delay_seconds=3600, expires_at=timezone.now())
@@ -60,38 +73,35 @@ def test_home_puts_what_passes_by_itself_first(rosa, batch):
     assert ("5" in second.action, "$0.60" in second.note) == (True, True)
 
 
-def test_home_asks_nobody_for_what_they_may_not_do(study, batch, signed_in, researcher):
+def test_an_analyst_is_asked_for_nothing_and_sees_no_money(study, batch, signed_in, researcher):
     add_assignment(Hit.objects.of(batch).first())
     Batch.objects.update(expires_at=timezone.now())
     carl = User.objects.create_user("carla")
     set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
-    answer = signed_in(carl).get(reverse("console:studies"))
+    answer = home(signed_in(carl))
     assert answer.context["decisions"] == []
     assert [row["spent_usd"] for row in answer.context["rows"]] == [None]
+    assert "0.10" not in signed_in(carl).get(change_page(batch)).content.decode()
+    set_role(team=study.team, user=carl, role=Role.AUDITOR, actor=researcher)
+    assert "0.10" in signed_in(carl).get(change_page(batch)).content.decode()
 
 
-def test_home_costs_no_more_queries_for_more_studies(
-    rosa, researcher, django_assert_max_num_queries
-):
+def test_more_studies_cost_home_no_more_queries(rosa, researcher, django_assert_max_num_queries):
     for number in range(12):
         add_batch(rating_study(f"s{number}", owner=researcher), n_published=2)
     with django_assert_max_num_queries(22):
         rosa.get(reverse("console:studies"))
 
 
-def test_appeals_wait_first_of_all_with_what_granting_them_costs(rosa, batch):
+def test_appeals_and_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
     rejected = add_assignment(Hit.objects.of(batch).first())
     Assignment.objects.update(status=Assignment.Status.REJECTED)
     Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
     first = decisions(rosa)[0]
-    assert (first.tone, first.code) == ("error", "appeal")
-    assert "$0.12" in first.note
+    assert (first.tone, first.code, "$0.12" in first.note) == ("error", "appeal", True)
     Appeal.objects.update(answer="We did.")
     assert decisions(rosa) == []
-
-
-def test_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
-    add_assignment(Hit.objects.of(batch).first(), problem="It names no item.")
+    add_assignment(Hit.objects.of(batch).last(), problem="It names no item.")
     Batch.objects.update(auto_approval_delay_seconds=30 * 24 * 3600)
     Assignment.objects.update(submitted_at=timezone.now())
     [unread] = [one for one in decisions(rosa) if one.code == "unreadable"]
@@ -101,13 +111,7 @@ def test_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
 
 def test_pay_under_the_floor_names_the_reward_that_meets_it(rosa, study, batch):
     Team.objects.update(wage_floor_usd=Decimal("12.00"))
-    for number, hit in enumerate(Hit.objects.of(batch)):
-        for name in ("Ann", "Bob"):
-            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
-            Submission.objects.filter(pk=submission.pk).update(seconds=60)
-            Assignment.objects.filter(pk=add_assignment(hit, name.upper()).pk).update(
-                submission=submission, status=Assignment.Status.APPROVED
-            )
+    judge_all(study, batch, seconds=60)
     [low] = decisions(rosa)
     # 10 cents a minute are $6 an hour; $12 an hour are 20 cents a minute.
     assert re.findall(r"\$?\d+(?:\.\d+)?", low.message) == [str(batch.pk), "$6.00", "$12.00"]
@@ -117,20 +121,17 @@ def test_pay_under_the_floor_names_the_reward_that_meets_it(rosa, study, batch):
     assert decisions(rosa) == []
 
 
-def test_a_budget_that_is_nearly_spent_is_said_to_who_may_raise_it(
-    rosa, study, batch, researcher, signed_in
-):
+@pytest.mark.usefixtures("batch")
+def test_a_budget_nearly_spent_is_said_to_who_may_raise_it(rosa, study, researcher, signed_in):
     team = study.team
     # Three HITs of two assignments at 12 cents with the fee.
     set_budget(team=team, cap_usd=Decimal("0.80"), actor=researcher)
     assert decisions(rosa) == []
     set_budget(team=team, cap_usd=Decimal("0.75"), actor=researcher)
     set_budget(study=study, cap_usd=Decimal("0.72"), actor=researcher)
-    budgets = {one.about: one.message for one in decisions(rosa) if one.code == "budget"}
-    assert {about: re.findall(r"\$[\d.]+\d", fact) for about, fact in budgets.items()} == {
-        "Lab": ["$0.03", "$0.75"],
-        "Mine": ["$0.00", "$0.72"],
-    }
+    budgets = [one for one in decisions(rosa) if one.code == "budget"]
+    amounts = {one.about: re.findall(r"\$[\d.]+\d", one.message) for one in budgets}
+    assert amounts == {"Lab": ["$0.03", "$0.75"], "Mine": ["$0.00", "$0.72"]}
     [room] = home(rosa).context["team_rooms"]
     assert (room.committed_usd, room.budget.cap_usd) == (Decimal("0.72"), Decimal("0.75"))
     carl = User.objects.create_user("carla")
@@ -149,14 +150,7 @@ def test_the_budget_of_a_study_of_ones_own_is_said_of_that_study(rosa, researche
 
 
 def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study, settings):
-    job = Job.objects.create(
-        kind="score",
-        subject=f"study:{study.pk}",
-        title="Scoring rouge1",
-        state=Job.State.FAILED,
-        message="There is no model.",
-        finished_at=timezone.now(),
-    )
+    job = add_failed_job(study, timezone.now(), "There is no model.")
     [failed] = decisions(rosa)
     assert (failed.code, failed.note) == ("failed_job", "There is no model.")
     assert "Scoring rouge1" in failed.message
@@ -198,36 +192,24 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
             publishing_started_at=now, auto_approval_delay_seconds=days * 24 * 3600
         )
     Assignment.objects.update(submitted_at=now)
-    failed = Study.objects.get(slug="next")
-    Job.objects.create(
-        kind="score",
-        subject=f"study:{failed.pk}",
-        title="Scoring rouge1",
-        state=Job.State.FAILED,
-        finished_at=now - timedelta(days=9),
-    )
-    rows = [(one.tone, one.code, one.about) for one in decisions(rosa)]
-    assert rows[:3] == [
-        ("error", "review", "tomorrow"),
-        ("warning", "review", "next"),
-        ("warning", "review", "later"),
-    ]
-    assert {row[1] for row in rows[3:-1]} == {"failed_job", "unreadable"}
-    assert rows[-1][:2] == ("info", "disputes")
+    add_failed_job(Study.objects.get(slug="next"), now - timedelta(days=9))
+    rows = [(one.code, one.tone, one.about) for one in decisions(rosa)]
+    decisive = (("error", "tomorrow"), ("warning", "next"), ("warning", "later"))
+    assert rows[:3] == [("review", *row) for row in decisive]
+    assert {row[0] for row in rows[3:-1]} == {"failed_job", "unreadable"}
+    assert rows[-1][:2] == ("disputes", "info")
 
 
-def test_archived_studies_leave_the_list_and_are_led_to(rosa, batch):
+def test_a_study_is_archived_and_led_to_and_taken_out_again(rosa, batch):
     add_assignment(Hit.objects.of(batch).first())
     Study.objects.update(archived_at=timezone.now())
     answer = home(rosa)
-    assert answer.context["decisions"] == []
-    assert answer.context["rows"] == []
+    assert (answer.context["decisions"], answer.context["rows"]) == ([], [])
     assert "?archived=" in answer.content.decode()
     [row] = home(rosa, archived="").context["rows"]
     assert row["study"].slug == "mine"
-
-
-def test_a_study_is_archived_and_taken_out_again_on_its_pages(rosa, batch):
+    Study.objects.update(archived_at=None)
+    Assignment.objects.all().delete()
     address = reverse("console:archive", args=["mine"])
     assert len(rosa.get(address).context["reasons"]) == 1
     rosa.post(address)
@@ -266,9 +248,7 @@ def test_a_change_says_first_what_it_costs_and_then_does_it(rosa, batch):
     assert set(Hit.objects.values_list("max_assignments", flat=True)) == {4}
     assert Job.objects.of_kind("apply_changes").count() == 1
     assert AuditEntry.objects.filter(action="batch.add_assignments", actor_name="rosa").exists()
-
-
-def test_a_number_that_cannot_be_leads_to_no_confirmation(rosa, batch):
+    # A number that cannot be leads to no confirmation.
     for n_more in ("", "0", "-1", "1001", "x", "8"):
         answer = rosa.get(change_page(batch, "more"), {"n_more": n_more})
         assert answer.context["confirmation"] is None
@@ -303,14 +283,6 @@ def test_a_batch_is_extended_expired_and_closed_once_confirmed(rosa, batch):
     assert rosa.get(change_page(batch)).context["changes"] == {}
 
 
-def test_an_analyst_sees_no_money(study, batch, signed_in, researcher):
-    carl = User.objects.create_user("carla")
-    set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
-    assert "0.10" not in signed_in(carl).get(change_page(batch)).content.decode()
-    set_role(team=study.team, user=carl, role=Role.AUDITOR, actor=researcher)
-    assert "0.10" in signed_in(carl).get(change_page(batch)).content.decode()
-
-
 def test_an_unknown_change_and_anothers_batch_are_not_there(rosa, batch, colleague, signed_in):
     assert rosa.get(change_page(batch, "explode")).status_code == 404
     assert signed_in(colleague).get(change_page(batch)).status_code == 404
@@ -321,12 +293,7 @@ def test_an_unknown_change_and_anothers_batch_are_not_there(rosa, batch, colleag
 def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study, batch):
     """As `replay_crowd` leaves it: everything at once, with the time that a person would take
     invented in the answer."""
-    for number, hit in enumerate(Hit.objects.of(batch)):
-        for name in ("Ann", "Bob"):
-            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
-            Submission.objects.filter(pk=submission.pk).update(seconds=0.11, active_seconds=55)
-            assignment = add_assignment(hit, name.upper())
-            Assignment.objects.filter(pk=assignment.pk).update(submission=submission)
+    judge_all(study, batch, seconds=0.11, active_seconds=55)
     report = rosa.get(change_page(batch)).context["report"]
     assert (report.hourly_usd, report.n_implausible) == (None, 6)
     study.team.wage_floor_usd = Decimal("12.00")

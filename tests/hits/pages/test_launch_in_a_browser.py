@@ -21,21 +21,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DESK, TELEPHONE = 1280, 390
 
 
-@pytest.fixture(autouse=True)
-def site(live_server, settings):
-    settings.SITE_URL = live_server.url
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_TEST_FUNDS = True
-    return live_server.url
-
-
 @pytest.fixture
 def study(researcher: User):
     path = FOLDER / "responses.csv"
-    draft = read_responses(path)
-    return import_study(
-        draft=draft, path=path, slug="sample", title="Four assistants rated", owner=researcher
-    ).study
+    names = {"slug": "sample", "title": "Four assistants rated"}
+    return import_study(draft=read_responses(path), path=path, owner=researcher, **names).study
 
 
 @pytest.fixture
@@ -66,9 +56,9 @@ def background_worker():
 
 
 @pytest.fixture(params=[DESK, TELEPHONE])
-def page(request, chromium, live_server, study):
+def page(request, chromium, funded_site, study):
     viewport = {"width": request.param, "height": 900}
-    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+    with opened_page(chromium, base_url=funded_site, viewport=viewport) as page:
         sign_in(page, "/login/", "rosa", PASSWORD)
         yield page
 
@@ -131,9 +121,7 @@ def test_prices_follow_what_is_typed(page, worker):
 
 @on_desk
 @pytest.mark.parametrize("gap_seconds", [0.3, 1.2])
-def test_whoever_presses_again_and_again_at_the_same_point_publishes_the_pilot_alone(
-    page, worker, gap_seconds
-):
+def test_whoever_presses_again_and_again_publishes_the_pilot_alone(page, worker, gap_seconds):
     launch_page(page)
     button = page.locator(PUBLISH)
     button.scroll_into_view_if_needed()

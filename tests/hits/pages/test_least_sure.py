@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.roles import Role
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
-from annotation.models import ItemSample, SampledItem
+from annotation.models import ItemSample
 from annotation.study_facts import VALIDATION, compute
 from hits.connections import connect_this_site
 from hits.models import Batch, Hit
@@ -35,15 +35,8 @@ from tests.hits.pages.test_launch_in_a_browser import (
 from validation.analysis.records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.versions import StoredResults, list_validations
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("funded_site")]
 N_ITEMS = 60
-
-
-@pytest.fixture(autouse=True)
-def site(live_server, settings):
-    settings.SITE_URL = live_server.url
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_TEST_FUNDS = True
 
 
 @pytest.fixture
@@ -88,9 +81,7 @@ def of_judge(study, **more):
 
 
 @pytest.mark.slow
-def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_mean(
-    rosa, study, tmp_path
-):
+def test_a_second_batch_is_drawn_where_the_judge_errs_and_weighed(rosa, study, tmp_path):
     first = launch(rosa, study, how="sample", n_items=20)
     assert set(chances_of(first).values()) == {20 / 60}
     answer_all(study, first)
@@ -105,7 +96,6 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
     erring = [chance for key, chance in chances.items() if int(key[1:]) % 3 == 0]
     others = [chance for key, chance in chances.items() if int(key[1:]) % 3]
     assert np.mean(erring) > 1.3 * np.mean(others)
-
     answer_all(study, second)
     compute(study, VALIDATION)
     [row] = newest_results(study).rows(EstimatedMeanRecord, metric="judge")
@@ -118,7 +108,6 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
     for name in ("value", "ci_low", "ci_high", "effective_n"):
         assert estimate[name] == pytest.approx(getattr(row, name)), name
     assert estimate["people_only"]["ci_low"] == pytest.approx(row.people_low)
-
     page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
     assert 'id="estimated-mean"' in page
     assert f"[{row.ci_low:.2f}, {row.ci_high:.2f}]" in page
@@ -129,17 +118,11 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_
 def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, study, tmp_path):
     for item in study.items.all():
         add_candidates(item, ["beta"], are_systems=True)
-    both = {"alpha": 0, "beta": 6}
-    write_scores(
-        study=study,
-        metric="both",
-        signature="both|v:1",
-        values={
-            (f"d{n}", name): rating(n) + better + off(n + better)
-            for n in range(N_ITEMS)
-            for name, better in both.items()
-        },
-    )
+    values = {}
+    for n in range(N_ITEMS):
+        for name, better in (("alpha", 0), ("beta", 6)):
+            values[f"d{n}", name] = rating(n) + better + off(n + better)
+    write_scores(study=study, metric="both", signature="both|v:1", values=values)
     batch = launch(rosa, study, how="sample", n_items=20)
     for key in Hit.objects.of(batch).values_list("item__key", flat=True):
         n = int(key[1:])
@@ -157,11 +140,9 @@ def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, st
 
 
 def chances_of(batch) -> dict[str, float]:
-    rows = SampledItem.objects.filter(sample=batch.item_sample)
-    assert {row.item_id for row in rows} == set(
-        Hit.objects.of(batch).values_list("item", flat=True)
-    )
-    return dict(rows.values_list("item__key", "probability"))
+    rows = batch.item_sample.items.values_list("item__key", "probability")
+    assert {key for key, _ in rows} == set(batch.hits.values_list("item__key", flat=True))
+    return dict(rows)
 
 
 def command_answer(rosa, study, folder, metric, *, look):
@@ -170,21 +151,17 @@ def command_answer(rosa, study, folder, metric, *, look):
     assert {row["metric"] for row in list(csv.DictReader(io.StringIO(text)))} >= {"judge", "other"}
     path = folder / "sampled.csv"
     path.write_text(text)
-    return json.loads(
-        command_output(
-            *("prediction_powered", path, "--human", "human", "--judge", "judge", "--item", "item"),
-            *("--batch", "batch", "--probability", "probability", "--where", f"metric={metric}"),
-            *("--system", "system", "--looks", "5", "--look", str(look), "--json"),
-        )
-    )
+    columns = ("human", "judge", "item", "batch", "probability", "system")
+    words = [word for name in columns for word in (f"--{name}", name)]
+    words += ["--where", f"metric={metric}", "--looks", "5", "--look", str(look), "--json"]
+    return json.loads(command_output("prediction_powered", path, *words))
 
 
 @pytest.mark.slow
 def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=9))
     answer = check_page(rosa, study, where="unsure")
-    assert answer.context["view"].choice.value == "unsure"
-    assert fault_fields(answer) == {"judge"}
+    assert (answer.context["view"].choice.value, fault_fields(answer)) == ("unsure", {"judge"})
     assert press(rosa, study, form_of(answer)).status_code == 200
     assert Batch.objects.count() == 1
 
@@ -195,16 +172,12 @@ def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
     page = check_page(rosa, study, buy=8, where="unsure")
     view = page.context["view"]
     assert (view.choice.value, view.draft.selection["n"]) == ("unsure", 8)
-    assert str(view.cost.total_usd) == str(8 * Decimal("0.12") + 8 * view_fee(view))
+    assert view.cost.rewards_usd == 8 * Decimal("0.12")
     # the same press again is the same batch, whatever came in meanwhile
     form = form_of(page)
     press(rosa, study, form)
     press(rosa, study, form)
     assert Batch.objects.count() == ItemSample.objects.count() == 2
-
-
-def view_fee(view):
-    return (view.cost.total_usd - view.cost.rewards_usd) / view.choice.n_items
 
 
 @pytest.mark.slow
@@ -224,9 +197,7 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
 
 
 @pytest.mark.slow
-def test_the_launch_page_of_a_scored_and_launched_study_takes_few_statements(
-    rosa, study, django_assert_max_num_queries
-):
+def test_launching_a_scored_study_takes_few_statements(rosa, study, django_assert_max_num_queries):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
     # One asks which connections have a recruiter; one more looks whether enough items are rated to
     # learn where the judge errs.
@@ -241,9 +212,7 @@ def test_the_launch_page_of_a_scored_and_launched_study_takes_few_statements(
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
-def test_a_sample_where_the_judge_is_least_sure_is_launched_at_its_price(
-    width, chromium, live_server, rosa, study
-):
+def test_a_least_sure_sample_is_launched_at_its_price(width, chromium, live_server, rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
     compute(study, VALIDATION)
     call_command("run_worker", until_empty=True)

@@ -62,9 +62,7 @@ def test_a_draft_is_saved_while_it_is_typed_and_shown_beside(page: Page, study: 
 
 
 @on_desk
-def test_questions_are_moved_by_keys_and_other_kinds_bring_their_fields(
-    page: Page, study: Study
-) -> None:
+def test_questions_are_moved_by_keys_and_kinds_bring_their_fields(page: Page, study: Study) -> None:
     page.locator("#question-1 > summary").click()
     page.locator("#q1-wording").press("Alt+ArrowUp")
     expect(page.locator("#q0-name")).to_have_value("style_strength")
@@ -138,16 +136,12 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     page.locator("#p0-item").press("Tab")
     expect(page.locator("#p0-c0-candidate")).to_be_visible()
     page.wait_for_load_state("networkidle")  # of the preview, which reads the database too
-    practice = current_document(study).qualifications.practice
-    assert practice is not None
-    assert practice.items[0].item == "d1"
-    assert practice.items[0].candidates[0].scores == {"appropriateness": 80}
+    [item, *_] = current_document(study).qualifications.practice.items
+    assert (item.item, item.candidates[0].scores) == ("d1", {"appropriateness": 80})
 
 
 @on_desk
-def test_of_two_windows_the_later_is_told_and_saves_over_the_other_when_asked_to(
-    page: Page, study: Study
-) -> None:
+def test_of_two_windows_the_later_saves_over_the_other_when_asked(page: Page, study: Study) -> None:
     other = page.context.new_page()
     other.goto(page.url)
     other.locator("#title").fill("Theirs")

@@ -113,23 +113,9 @@ def test_characters_that_no_database_keeps_are_replaced(rosa, study):
     assert (read.title, read.instructions) == ("\ufffd and \ufffd", "\U0001f600")
 
 
-def test_what_has_no_field_in_the_form_stays():
-    before = replace(read_protocol("alternatives"), checks=(Check(kind="gold", share=0.2),))
-    assert document_of(FORM, before).checks == before.checks
-
-
-def fields_of_checks(study: Study, document: ProtocolDocument) -> dict[str, str]:
-    view = ProtocolView(study, None, document)
-    rows = {"view": view, "may_edit": True, "document": document}
-    page = "".join(
-        render_to_string("hits/protocol/_check.html", rows | {"row": row}) for row in view.checks
-    )
-    form = lxml.html.fromstring(f"<form>{page}</form>")
-    fields = {name: value.removeprefix("\n") for name, value in form.form_values()}
-    return {"n_checks": str(len(view.checks)), "holding-colluding": "on"} | fields
-
-
 def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study):
+    before = replace(read_protocol("alternatives"), checks=(Check(kind="gold", share=0.2),))
+    assert document_of(FORM, before).checks == before.checks  # what has no field stays
     many = tuple(CheckCase(candidate=f"case {n}\n and more", value=n % 7) for n in range(70))
     source = CheckCase(item="a", source_item="b", source_candidate="c", value=0)
     checks = (
@@ -138,10 +124,15 @@ def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study):
         Check(kind="degraded", share=0.07),
     )
     before = replace(read_protocol("style_ratings"), checks=checks, holding_flags=("colluding",))
-    fields = fields_of_checks(study, before)
-    after = document_of(FORM | fields, before)
-    assert after.checks == checks
-    assert after.holding_flags == ("colluding",)
+    view = ProtocolView(study, None, before)
+    rows = {"view": view, "may_edit": True, "document": before}
+    name = "hits/protocol/_check.html"
+    page = "".join(render_to_string(name, rows | {"row": row}) for row in view.checks)
+    form = lxml.html.fromstring(f"<form>{page}</form>")
+    fields = {name: value.removeprefix("\n") for name, value in form.form_values()}
+    boxes = {"n_checks": str(len(view.checks)), "holding-colluding": "on"}
+    after = document_of(FORM | boxes | fields, before)
+    assert (after.checks, after.holding_flags) == (checks, ("colluding",))
     assert "c0-case69-candidate" not in fields  # it has no field, and stays
 
 
@@ -228,10 +219,8 @@ def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(rosa,
 
 def opened(browser: Client, study: Study) -> dict[str, str]:
     page = show(browser, study).content.decode()
-    return {
-        name: re.search(rf'name="{name}" value="([0-9a-f]*)"', page)[1]
-        for name in ("seen", "writer")
-    }
+    value = r'name="%s" value="([0-9a-f]*)"'
+    return {name: re.search(value % name, page)[1] for name in ("seen", "writer")}
 
 
 def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(rosa, study):
@@ -284,7 +273,7 @@ def test_the_preview_is_the_workers_page_in_a_sandbox(rosa, study):
     assert "frame-src 'self'" in show(rosa, study).headers["Content-Security-Policy"]
 
 
-def test_buttons_move_copy_add_and_remove_questions(study):
+def test_buttons_move_copy_add_and_remove_questions():
     document = document_of(FORM, read_protocol("preference"))
     for action, names in (
         ("up:1", ["why", "fit"]),
@@ -333,24 +322,19 @@ def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
 
 def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     scores = {"line": 50, "yes_no": 1}
+    facts = {"wording": "W", "when": Condition("line", below=5)}
+    test = QualificationTest((GradedCase("C", scores=scores),), title="T")
     document = replace(
         read_protocol("style_ratings"),
-        questions=tuple(
-            ProtocolQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
-            for kind in KINDS
-        ),
+        questions=tuple(ProtocolQuestion(name=kind, kind=kind, **facts) for kind in KINDS),
         examples=(Example(verdict="good", candidate="C", scores=scores),),
         consent=Consent("I agree."),
         checks=(Check(kind="gold", cases=(CheckCase(candidate="C", value=1),)),),
-        qualifications=Qualifications(
-            tests=(QualificationTest((GradedCase("C", scores=scores),), title="T"),)
-        ),
+        qualifications=Qualifications(tests=(test,)),
     )
     save_draft(study=study, document=document)
     page = tree(show(rosa, study))
-    labels = {
-        each.get("for"): " ".join(each.text_content().split()) for each in page.xpath("//label")
-    }
+    labels = {one.get("for"): " ".join(one.text_content().split()) for one in page.xpath("//label")}
     seen = set()
     for path in every_path(document):
         if label := labels.get(field_of(path)):
@@ -378,9 +362,8 @@ def test_an_empty_line_among_answers_is_a_fault_and_stays(rosa, study, kind, fie
         assert getattr(document.questions[0], field) == read
         faults = [f for f in document_faults(plain_document(document)) if f.path[2:3] == (field,)]
         if read:
-            assert [(fault.path[3], fault.code) for fault in faults] == [
-                (n, "empty") for n in empty
-            ]
+            empties = [(n, "empty") for n in empty]
+            assert [(fault.path[3], fault.code) for fault in faults] == empties
         page = show(rosa, study)
         assert (f"q0-{field}" in faults_on(page)) == bool(empty or not read)
         # The form shows every line again, so saving it once more changes nothing.
@@ -418,8 +401,7 @@ def test_a_qualification_test_is_typed_into_the_form():
     assert test.feedback
     answered, other = test.cases
     assert answered.candidate == "The other\none."
-    assert answered.scores == {"fit": 40}
-    assert other.scores == {}
+    assert (answered.scores, other.scores) == ({"fit": 40}, {})
     once = document_of(TESTED | {"t0-retry_after_seconds": ""}, before).qualifications.tests[0]
     assert once.retry_after_seconds is None
     assert document_of(FORM, document_of(TESTED, before)).qualifications.tests == (test,)
@@ -504,11 +486,10 @@ def test_tests_and_practice_are_added_and_removed_on_the_page(rosa, study):
     assert [each.item for each in current_document(study).qualifications.practice.items] == ["d1"]
 
 
-def practice_of(data: dict[str, str]) -> Practice | None:
-    return document_of(data, read_protocol("style_ratings")).qualifications.practice
-
-
 def test_practice_is_typed_into_the_form():
+    def practice_of(data: dict[str, str]) -> Practice | None:
+        return document_of(data, read_protocol("style_ratings")).qualifications.practice
+
     practice = practice_of(PRACTISED)
     assert (practice.reward_usd, practice.attempts, practice.most_workers) == (0.07, None, 5)
     assert (practice.pass_percent, practice.tolerance_percent) == (75, 10)
@@ -529,10 +510,10 @@ def test_practice_is_typed_into_the_form():
     assert document_of(FORM, before).qualifications.practice == practice
 
 
-def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa, study):
+def test_practice_that_is_stored_comes_back_from_its_fields_and_has_a_preview(rosa, study):
     rosa.post(address("protocol-save", study), PRACTISED)
     before = current_document(study)
-    page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
+    page = tree(show(rosa, study))
     form = page.get_element_by_id("protocol-form")
     # A browser leaves out the line end that a text begins with.
     typed = {name: text.removeprefix("\n") for name, text in form.form_values()}
@@ -540,10 +521,7 @@ def test_what_is_stored_comes_back_from_the_page_as_it_was(rosa, study):
     assert current_document(study).qualifications.practice == before.qualifications.practice
     assert page.xpath("//datalist[@id='p1-keys']/option/@value") == ["alpha", "beta"]
     assert page.xpath("//datalist[@id='practice-items']/option/@value")[:2] == ["d0", "d1"]
-
-
-def test_the_preview_is_the_page_of_practice_once_it_has_no_fault(rosa, study):
-    rosa.post(address("protocol-save", study), PRACTISED)
+    # The preview is the page of practice once it has no fault.
     preview = address("protocol-preview", study)
     marker = '"practice": {'
     for number, text in (("0", "I like trains."), ("1", "alpha on d1")):
@@ -561,11 +539,9 @@ def test_pages_offer_every_template_by_one_name_and_say_what_it_is_for(rosa, res
     assert len({template_title(name) for name in TEMPLATES}) == len(TEMPLATES)
     rating_study("rated", owner=researcher)
     ticked_study("ticked", owner=researcher)
-    of_studies = "".join(
-        rosa.get(reverse("console:protocol", args=[slug])).content.decode()
-        for slug in ("rated", "ticked")
-    )
-    for page in (of_studies, rosa.get(reverse("console:new-study")).content.decode()):
+    addresses = [reverse("console:protocol", args=[slug]) for slug in ("rated", "ticked")]
+    rated, ticked = (rosa.get(one).content.decode() for one in addresses)
+    for page in (rated + ticked, rosa.get(reverse("console:new-study")).content.decode()):
         for name in TEMPLATES:
             assert f'<option value="{name}">{template_title(name)}'.replace("'", "&#x27;") in page
             assert purpose_of(name) in words_of(page)

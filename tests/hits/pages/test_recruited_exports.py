@@ -13,8 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import AuditEntry as ConsoleEntry, Role, User
-from accounts.teams import create_team, set_role
-from annotation.access import give_to_team
+from accounts.teams import set_role
 from annotation.frames import judgment_frame
 from annotation.models import Submission
 from annotation.study_files import file_names, study_download
@@ -32,8 +31,8 @@ from marketplace.models import (
 from marketplace.people.enrolment import issue_access_key, let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
-from tests.annotation.studies import rating_study
 from tests.boto_clients import in_process_client
+from tests.hits.samples import lab_study
 from tests.hits.work import answer_to, published_batch
 from tests.marketplace.conftest import PASSWORD
 
@@ -48,13 +47,11 @@ def client(db):
 
 @pytest.fixture
 def study(client, researcher):
-    made = rating_study(owner=researcher)
-    give_to_team(study=made, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    made = lab_study(researcher)
     batch = published_batch(made, client, max_assignments=2)
     values = StudyValues(name="Three", kind="panel", items_per_session=3, **PROLIFIC)
-    recruited = open_study(
-        requester=Requester.objects.get(), hit_type=HitType.objects.get(), values=values
-    )
+    requester, hit_type = Requester.objects.get(), HitType.objects.get()
+    recruited = open_study(requester=requester, hit_type=hit_type, values=values)
     for pid, submission in zip(PIDS, SUBMISSIONS, strict=True):
         participate(recruited, pid, submission)
     for assignment in Assignment.objects.all():
@@ -70,13 +67,19 @@ def participate(recruited, pid, submission):
     browser.post(f"/join/{recruited.token}/{query}")
     for _ in range(3):
         page = browser.get("/worker/study/", follow=True).content.decode()
-        held = Assignment.objects.get(
-            public_id=re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
-        )
-        hit = Hit.objects.get(hit_id=held.hit.public_id)
+        held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
+        hit = Hit.objects.get(hit_id=Assignment.objects.get(public_id=held).hit.public_id)
         answer = json.dumps(answer_to(hit, {"alpha": 70, "beta": 20}))
-        fields = {"assignmentId": held.public_id, "answer": answer}
+        fields = {"assignmentId": held, "answer": answer}
         assert Client().post("/mturk/externalSubmit", fields).status_code == 200
+
+
+def login(requester, name):
+    user = User.objects.create_user(name, password=PASSWORD)
+    let_act_for(requester=requester, username=name)
+    browser = Client()
+    browser.force_login(user)
+    return browser
 
 
 @pytest.mark.slow
@@ -100,50 +103,31 @@ def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, resea
 
 
 @pytest.mark.slow
-def test_the_join_is_the_owners_and_written_down(study):
+def test_the_join_is_the_owners_and_written_down_and_dropped_with_who_is_erased(study):
     requester = Requester.objects.get()
-    people = {}
-    for name in ("owner", "member"):
-        user = User.objects.create_user(name, password=PASSWORD)
-        let_act_for(requester=requester, username=name)
-        people[name] = Client()
-        people[name].force_login(user)
+    owner, member = login(requester, "owner"), login(requester, "member")
     recruited = requester.recruited_studies.get()
     home = f"/requester-console/{requester.public_id}/channels/{recruited.token}/"
-    assert "join.csv" in people["owner"].get(home).content.decode()
-    assert "join.csv" not in people["member"].get(home).content.decode()
-    assert people["member"].post(f"{home}join.csv").status_code == 403
-    assert people["owner"].get(f"{home}join.csv").status_code == 405
+    assert "join.csv" in owner.get(home).content.decode()
+    assert "join.csv" not in member.get(home).content.decode()
+    assert member.post(f"{home}join.csv").status_code == 403
+    assert owner.get(f"{home}join.csv").status_code == 405
     assert not AuditEntry.objects.filter(action="study.export_join").exists()
-    content = people["owner"].post(f"{home}join.csv").content.decode()
+    content = owner.post(f"{home}join.csv").content.decode()
     rows = {row["participant_id"]: row for row in csv.DictReader(io.StringIO(content))}
     assert set(rows) == set(PIDS)
     assert {row["submission_id"] for row in rows.values()} == set(SUBMISSIONS)
-    content = people["member"].post(f"{home}participants.csv").content.decode()
+    workers = {row["worker_id"] for row in rows.values()}
+    content = member.post(f"{home}participants.csv").content.decode()
     assert not any(each in content for each in (*PIDS, *SUBMISSIONS))
-    assert {row["worker_id"] for row in csv.DictReader(io.StringIO(content))} == {
-        row["worker_id"] for row in rows.values()
-    }
+    assert {row["worker_id"] for row in csv.DictReader(io.StringIO(content))} == workers
     notes = AuditEntry.objects.filter(action__startswith="study.export")
-    assert set(notes.values_list("action", "user__username")) == {
-        ("study.export_join", "owner"),
-        ("study.export_participants", "member"),
-    }
-
-
-@pytest.mark.slow
-def test_erasing_a_participant_drops_the_join_and_no_judgment(study):
+    noted = {("study.export_join", "owner"), ("study.export_participants", "member")}
+    assert set(notes.values_list("action", "user__username")) == noted
+    # Erasing a participant drops the join, and no judgment.
     before = judgment_frame(study).to_csv(index=False)
     erase_worker(Session.objects.get(submission_id=SUBMISSIONS[0]).worker)
     assert judgment_frame(study).to_csv(index=False) == before
     assert Session.objects.count() == Participant.objects.count() == 1
-    requester = Requester.objects.get()
-    User.objects.create_user("owner", password=PASSWORD)
-    let_act_for(requester=requester, username="owner")
-    browser = Client()
-    browser.force_login(User.objects.get(username="owner"))
-    token = requester.recruited_studies.get().token
-    where = f"/requester-console/{requester.public_id}/channels/{token}/join.csv"
-    content = browser.post(where).content.decode()
-    assert PIDS[0] not in content
-    assert PIDS[1] in content
+    content = owner.post(f"{home}join.csv").content.decode()
+    assert [pid in content for pid in PIDS] == [False, True]

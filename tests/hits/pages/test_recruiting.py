@@ -13,7 +13,6 @@ from django.utils import timezone
 from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
-from annotation.access import give_to_team
 from annotation.study_facts import RECRUIT, request_study_job
 from encryption import encrypt
 from hits.models import (
@@ -33,18 +32,15 @@ from hits.recruited_batches import batches_without_study
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on, field_codes
 from tests.console.filled import NOON, add_assignment, add_batch, add_recruitment
+from tests.hits.samples import lab_study
 from work.models import Job
 
 pytestmark = pytest.mark.django_db
-OFFER = {"items": "2", "minutes": "10", "reward": "1.50", "places": ""}
-CHARGES = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
 
 
 @pytest.fixture
 def study(researcher):
-    study = rating_study("mine", owner=researcher)
-    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
-    return study
+    return lab_study(researcher, "mine")
 
 
 @pytest.fixture
@@ -72,10 +68,12 @@ def counts(states):
     return {label.code: n for label, n in states}
 
 
+def url(recruitment, name, *more):
+    return reverse(f"console:recruit-{name}", args=["mine", recruitment.batch_id, *more])
+
+
 def act_url(recruitment, action):
-    return reverse(
-        "console:recruit-act", args=["mine", recruitment.batch_id, recruitment.pk, action]
-    )
+    return url(recruitment, "act", recruitment.pk, action)
 
 
 def press(browser, recruitment, action, **form):
@@ -84,8 +82,9 @@ def press(browser, recruitment, action, **form):
 
 
 def draft(browser, recruitment, **changed):
-    where = reverse("console:recruit-draft", args=["mine", recruitment.batch_id])
-    return browser.post(where, OFFER | {"recruiter": str(recruitment.recruiter_id)} | changed)
+    form = {"items": "2", "minutes": "10", "reward": "1.50", "places": ""}
+    form |= {"recruiter": str(recruitment.recruiter_id)} | changed
+    return browser.post(url(recruitment, "draft"), form)
 
 
 def problem_code(answer):
@@ -107,9 +106,10 @@ def matters(browser, name="studies", *args):
     return [text.code for text in texts if hasattr(text, "code")]
 
 
-def finish_job():
+def finish_job(recruitment):
     Job.objects.update(state="done")
     Recruitment.objects.update(is_under_way=False)
+    recruitment.refresh_from_db()
 
 
 def colleague_as(role, study, signed_in):
@@ -118,15 +118,9 @@ def colleague_as(role, study, signed_in):
     return signed_in(user)
 
 
-def other_recruiter(recruitment):
-    return Recruiter.objects.create(
-        connection=recruitment.batch.connection,
-        public_id="6R",
-        name="Dollars",
-        is_connected=True,
-        currency="USD",
-        fetched_at=NOON,
-    )
+def add_recruiter(connection, **facts):
+    values = {"public_id": "6R", "name": "P", "is_connected": True, "fetched_at": NOON}
+    return Recruiter.objects.create(connection=connection, **values | facts)
 
 
 def later_study(recruitment, **changed):
@@ -161,9 +155,7 @@ def test_the_page_shows_the_offer_the_counts_and_the_calls(rosa, recruitment):
         (Role.ANALYST, False, False),
     ],
 )
-def test_each_role_sees_and_does_what_it_may(
-    rosa, study, recruitment, signed_in, role, sees_pay, acts
-):
+def test_roles_see_and_do_what_they_may(rosa, study, recruitment, signed_in, role, sees_pay, acts):
     browser = colleague_as(role, study, signed_in) if role else rosa
     Recruitment.objects.update(problem="Prolific asks 8.00 GBP for it.")
     text = html(browser, recruitment)
@@ -190,28 +182,14 @@ def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study,
 
 def test_a_study_is_drafted_once_as_the_form_says(rosa, study, recruitment):
     Recruitment.objects.update(state="stopped")
-    answer = draft(
-        rosa,
-        recruitment,
-        devices=["desktop"],
-        places="3",
-        filters="age = 18..65\n\n  handedness = 1, 2 ",
-        labels=["ai_evaluation"],
-        screen_out_reward="0.20",
-        screen_out_places="5",
-    )
-    assert answer.status_code == 302
+    chosen = {"devices": ["desktop"], "labels": ["ai_evaluation"]}
+    typed = {"filters": "age = 18..65\n\n  handedness = 1, 2 ", "places": "3"}
+    typed |= {"screen_out_reward": "0.20", "screen_out_places": "5"}
+    assert draft(rosa, recruitment, **chosen, **typed).status_code == 302
     made = Recruitment.objects.latest("pk")
-    expected = {
-        "filters": ["age = 18..65", "handedness = 1, 2"],
-        "labels": ["ai_evaluation"],
-        "screen_out_reward": Decimal("0.20"),
-        "screen_out_places": 5,
-        "reward": Decimal("1.50"),
-        "items": 2,
-        "places": 3,
-        "devices": ["desktop"],
-    }
+    expected = chosen | {"filters": ["age = 18..65", "handedness = 1, 2"], "places": 3, "items": 2}
+    expected |= {"screen_out_reward": Decimal("0.20"), "screen_out_places": 5}
+    expected["reward"] = Decimal("1.50")
     assert {name: getattr(made, name) for name in expected} == expected
     assert [each["action"] for each in requested()] == ["draft"]
     assert problem_code(draft(rosa, recruitment)) == "open_already"
@@ -259,9 +237,7 @@ def test_a_batch_has_one_payer_and_nobody_is_led_to_an_answered_one(study, recru
 
 
 @pytest.mark.parametrize(("items", "n_of_last", "n_left_over"), [(2, 1, 0), (1, 0, 1)])
-def test_a_draft_counts_the_last_share_and_what_is_left_over(
-    rosa, study, items, n_of_last, n_left_over
-):
+def test_a_draft_counts_the_last_share_and_what_is_over(rosa, study, items, n_of_last, n_left_over):
     recruitment = add_recruitment(study, state="draft", items=items, places=2)
     view = show(rosa, recruitment)
     assert (view.n_of_last, view.n_left_over) == (n_of_last, n_left_over)
@@ -303,8 +279,7 @@ def test_nobody_is_recruited_once_all_judgments_are_in(rosa, recruitment):
     assert act_url(recruitment, "publish") not in text
     assert problem_code(press(rosa, recruitment, "publish", confirmed="8.00")) == "nothing_wanted"
     Recruitment.objects.update(state="stopped")
-    drafting = reverse("console:recruit-draft", args=["mine", recruitment.batch_id])
-    assert f'action="{drafting}"' not in html(rosa, recruitment)
+    assert f'action="{url(recruitment, "draft")}"' not in html(rosa, recruitment)
     assert problem_code(draft(rosa, recruitment)) == "nothing_wanted"
     assert requested() == []
 
@@ -338,12 +313,10 @@ def test_a_draft_is_published_once_for_the_amount_that_is_typed(rosa, study, rec
 @pytest.mark.parametrize(
     ("state", "action", "places"), [("draft", "publish", 3), ("active", "places", 6)]
 )
-def test_the_amount_that_the_page_shows_is_the_one_to_type(
-    rosa, recruitment, state, action, places
-):
+def test_the_amount_that_the_page_shows_is_to_be_typed(rosa, recruitment, state, action, places):
     assert press(rosa, recruitment, "price", places="x").status_code == 200
     press(rosa, recruitment, "price", places="6")
-    finish_job()
+    finish_job(recruitment)
     facts = {"state": state, "quoted_places": places, "quoted_cost": "9.3350", "n_requests": 0}
     Recruitment.objects.update(places=places if state == "draft" else 4, **facts)
     recruitment.refresh_from_db()
@@ -364,15 +337,11 @@ def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment):
 
 
 @pytest.mark.parametrize("role", [None, Role.MANAGER, Role.RESEARCHER])
-def test_only_owners_get_files_about_participants_and_erase_them(
-    rosa, study, recruitment, signed_in, role
-):
+def test_only_owners_get_participants_files_and_erase(rosa, study, recruitment, signed_in, role):
     browser = rosa if role is None else colleague_as(role, study, signed_in)
     Connection.objects.update(access_key_id="AKIA", encrypted_secret=encrypt("s3cret"))
     Connection.objects.update(team=study.team)
-    where = reverse(
-        "console:recruit-file", args=["mine", recruitment.batch_id, recruitment.pk, "join"]
-    )
+    where = url(recruitment, "file", recruitment.pk, "join")
     text = html(browser, recruitment)
     assert {where in text, act_url(recruitment, "erase") in text} == {role is None}
     Recruitment.objects.update(sessions={"finished": 0})
@@ -388,8 +357,7 @@ def test_only_owners_get_files_about_participants_and_erase_them(
     )
     assert AuditEntry.objects.get(action="export").details["file"].endswith("Prolific: join.csv")
     assert press(browser, recruitment, "demographics").status_code == 302
-    finish_job()
-    recruitment.refresh_from_db()
+    finish_job(recruitment)
     assert press(browser, recruitment, "erase", worker_id=" A1IDENTIFIABLE ").status_code == 302
     assert [each["action"] for each in requested()] == ["demographics", "erase"]
     assert requested()[-1]["worker_id"] == "A1IDENTIFIABLE"
@@ -417,9 +385,7 @@ def test_the_desk_shows_who_pays_participants_and_how_much(rosa, study, recruitm
 def test_an_uncertain_or_refused_call_is_settled_by_who_looked(rosa, recruitment, kind):
     """A decision that was refused can be sent again in the same way."""
     RecruiterCall.objects.update(is_uncertain=kind == "bonus", kind=kind)
-    where = reverse(
-        "console:recruit-settle", args=["mine", recruitment.batch_id, recruitment.calls.get().pk]
-    )
+    where = url(recruitment, "settle", recruitment.calls.get().pk)
     assert where in html(rosa, recruitment)
     assert rosa.post(where, {"was_done": "no"}).status_code == 302
     [arguments] = requested()
@@ -446,9 +412,7 @@ def test_a_refused_token_is_reported_once_at_its_field_and_never_shown(rosa, stu
     assert "s3cret" not in rosa.get(connections).content.decode()
     refusal = "Prolific does not accept the token."
     jobs.update(state="failed", message=refusal)
-    Recruiter.objects.create(
-        connection=there, public_id="R", name="Lab", problem=refusal, fetched_at=NOON
-    )
+    add_recruiter(there, name="Lab", problem=refusal, is_connected=False)
     text = rosa.get(connections).content.decode()
     assert text.count(refusal) == 1
     token = re.search('<input type="password" name="token"[^>]*>', text)[0]
@@ -463,19 +427,13 @@ def test_a_refused_token_is_reported_once_at_its_field_and_never_shown(rosa, stu
     assert "aria-invalid" in re.search('<input[^>]* name="workspace"[^>]*>', text)[0]
 
 
-def test_batches_and_recruiters_of_others_are_not_found(
-    rosa, study, recruitment, researcher, colleague
-):
-    other = rating_study("other", owner=researcher)
-    where = reverse(
-        "console:recruit-act", args=["other", add_batch(other).pk, recruitment.pk, "stop"]
-    )
+def test_others_batches_and_recruiters_are_hidden(rosa, study, recruitment, researcher, colleague):
+    batch = add_batch(rating_study("other", owner=researcher))
+    where = reverse("console:recruit-act", args=["other", batch.pk, recruitment.pk, "stop"])
     assert rosa.post(where, {"number": "0"}).status_code == 404
     team = create_team(name="Other", owner=colleague)
     theirs = Connection.objects.create(team=team, name="Theirs", marketplace="local")
-    recruiter = Recruiter.objects.create(
-        connection=theirs, public_id="5THEIRS", name="Theirs", is_connected=True, fetched_at=NOON
-    )
+    recruiter = add_recruiter(theirs)
     form = {"connection": theirs.pk, "name": "P", "token": "t", "workspace": "5f"}
     rosa.post(reverse("console:recruiter-connect", args=[study.team.slug]), form)
     where = reverse("console:recruiter-disconnect", args=[study.team.slug, recruiter.pk])
@@ -494,9 +452,7 @@ def test_a_launch_for_participants_costs_nothing_here(study, researcher):
     assert (view.draft.requirements, view.cost.total_usd, view.wage) == ([], 0, None)
     found = {(finding.level, finding.field) for finding in view.findings}
     assert {("fault", "connection"), ("warning", "is_recruited")} <= found
-    Recruiter.objects.create(
-        connection=connection, public_id="5R", name="P", is_connected=True, fetched_at=NOON
-    )
+    add_recruiter(connection)
     found = {(one.level, one.field) for one in LaunchView(study, researcher, data).findings}
     assert ("fault", "connection") not in found
 
@@ -505,8 +461,7 @@ def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa
     worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
     facts = {"amount": "0.75", "reason": "Careful reasons.", "confirmed": "0.75"}
     refused = press(rosa, recruitment, "bonus", worker_id="NOBODY", **facts)
-    assert errors_of(refused) == {"worker_id": ["unknown_worker"]}
-    assert requested() == []
+    assert (errors_of(refused), requested()) == ({"worker_id": ["unknown_worker"]}, [])
     given = facts | {"worker_id": worker.worker_id}
     assert press(rosa, recruitment, "bonus", **given).status_code == 302
     [asked] = requested()
@@ -515,8 +470,7 @@ def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa
     assert problem_code(press(rosa, recruitment, "bonus", **given)) == "changed_since"
     slip = press(rosa, recruitment, "bonus", **given | {"amount": "75"})
     assert errors_of(slip) == {"confirmed": ["not_amount"]}
-    finish_job()
-    recruitment.refresh_from_db()
+    finish_job(recruitment)
     again = press(rosa, recruitment, "bonus", **given)
     assert problem_code(again) == "same_reason"
     assert [bonus.amount for bonus in again.context["recruiting"].bonuses] == ["0.75"]
@@ -536,8 +490,7 @@ def test_a_bonus_of_more_than_ten_rewards_is_confirmed_twice(rosa, recruitment):
     assert requested() == []
     assert 'name="is_large"' not in html(rosa, recruitment)
     assert press(rosa, recruitment, "bonus", **large, is_large="on").status_code == 302
-    finish_job()
-    recruitment.refresh_from_db()
+    finish_job(recruitment)
     ten = facts | {"amount": "15.00", "confirmed": "15.00", "reason": "And for the comment."}
     assert press(rosa, recruitment, "bonus", **ten).status_code == 302
     assert [one["amount"] for one in requested()] == ["15.01", "15.00"]
@@ -546,17 +499,15 @@ def test_a_bonus_of_more_than_ten_rewards_is_confirmed_twice(rosa, recruitment):
 def test_a_bonus_of_who_came_by_another_account_is_refused_on_the_form(rosa, recruitment):
     """The batch had a study at an account in dollars, by which one of the two came."""
     later = later_study(recruitment)
-    Recruitment.objects.filter(pk=recruitment.pk).update(
-        state="stopped", recruiter=other_recruiter(recruitment)
-    )
+    dollars = add_recruiter(recruitment.batch.connection, currency="USD")
+    Recruitment.objects.filter(pk=recruitment.pk).update(state="stopped", recruiter=dollars)
     hits = Hit.objects.of(recruitment.batch).order_by("pk")[:2]
     for hit, name, minutes in zip(hits, ("B1", "S1"), (-60, 1), strict=True):
         came = Assignment.objects.filter(pk=add_assignment(hit, name).pk)
         came.update(accepted_at=later.created_at + timedelta(minutes=minutes))
     given = {"amount": "0.75", "reason": "Careful.", "confirmed": "0.75"}
     answer = press(rosa, later, "bonus", worker_id="B1", **given)
-    assert errors_of(answer) == {"worker_id": ["other_account"]}
-    assert requested() == []
+    assert (errors_of(answer), requested()) == ({"worker_id": ["other_account"]}, [])
     assert press(rosa, later, "bonus", worker_id="S1", **given).status_code == 302
 
 
@@ -576,7 +527,7 @@ def decide(browser, assignment, **form):
     return browser.post(address, {"text": "", "show": "waiting"} | form)
 
 
-def test_the_desk_shows_a_participants_other_items_and_problems(rosa, participant):
+def test_the_desk_shows_a_participants_other_items_which_are_decided_alike(rosa, participant):
     one, other = participant
     answer = desk(rosa, one)
     assert list(answer.context["participant"].items) == [one, other]
@@ -585,18 +536,12 @@ def test_the_desk_shows_a_participants_other_items_and_problems(rosa, participan
     assert f"{page(one.hit.batch)}#participants" in text
     for never in ("do=part_pay", "do=bonus", "$"):
         assert never not in re.sub("(?s)<script.*?</script>", "", text)
-
-
-def test_the_text_of_a_refused_rejection_is_kept_once(rosa, participant):
-    assert desk(rosa, participant[0], do="reject").context["form"]["text"].value() in (None, "")
-    decide(rosa, participant[0], action="reject", text="Too short.")
+    # The text of a refused rejection is kept once.
+    assert desk(rosa, one, do="reject").context["form"]["text"].value() in (None, "")
+    decide(rosa, one, action="reject", text="Too short.")
     assert not DraftDecision.objects.exists()
-    assert "Too short." in desk(rosa, participant[0], do="reject").content.decode()
-    assert "Too short." not in desk(rosa, participant[0], do="reject").content.decode()
-
-
-def test_two_items_of_a_participant_are_decided_alike(rosa, participant):
-    one, other = participant
+    assert "Too short." in desk(rosa, one, do="reject").content.decode()
+    assert "Too short." not in desk(rosa, one, do="reject").content.decode()
     decide(rosa, one, action="reject", text="x" * 120)
     shown = desk(rosa, other).context["participant"].items
     assert [[draft.action for draft in item.drafts.all()] for item in shown] == [["reject"], []]
@@ -612,7 +557,7 @@ def test_two_items_of_a_participant_are_decided_alike(rosa, participant):
 
 def test_a_refused_call_is_put_away_once_somebody_has_seen_it(rosa, recruitment):
     call = recruitment.calls.get()
-    where = reverse("console:recruit-put-away", args=["mine", recruitment.batch_id, call.pk])
+    where = url(recruitment, "put-away", call.pk)
     rosa.post(where)  # nobody puts away a call without an answer
     text = html(rosa, recruitment)
     assert ("No answer came." in text, where in text) == (True, False)
@@ -656,7 +601,8 @@ def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
 
 
 def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recruitment, signed_in):
-    Recruitment.objects.update(charges=CHARGES)
+    charges = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
+    Recruitment.objects.update(charges=charges)
     [row] = rosa.get(reverse("console:studies")).context["rows"]
     assert (row["spent_usd"], row["paid_there"]) == (0, {"GBP": Decimal("7.27")})
     Connection.objects.update(team=study.team)
@@ -674,9 +620,7 @@ def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recrui
     assert "GBP" not in analyst.get(reverse("console:studies")).content.decode()
 
 
-def test_pages_warn_of_free_places_without_work_and_of_a_disconnected_recruiter(
-    rosa, study, recruitment
-):
+def test_pages_warn_of_places_without_work_and_lost_recruiters(rosa, study, recruitment):
     assert "places_without_work" not in notices(rosa, recruitment)
     Recruitment.objects.update(needed=0)
     assert show(rosa, recruitment).study.n_for_nobody == 1
@@ -724,7 +668,7 @@ def test_a_bonus_is_offered_and_shown_by_the_account_of_its_study(rosa, study, r
     Recruitment.objects.update(state="stopped", outcomes={"completed": 1})
     later = later_study(recruitment)
     assert act_url(later, "bonus") in html(rosa, recruitment)
-    later.recruiter = other_recruiter(recruitment)
+    later.recruiter = add_recruiter(recruitment.batch.connection, currency="USD")
     later.save()
     assert act_url(later, "bonus") not in html(rosa, recruitment)
     Recruitment.objects.filter(pk=later.pk).update(outcomes={"completed": 1})
@@ -751,9 +695,8 @@ def test_a_bonus_is_priced_with_fees_and_confirmed_by_that_cost(rosa, recruitmen
     assert asked.status_code == 302
     [told] = requested()
     assert (told["action"], told["amount"]) == ("price_bonus", "0.75")
-    finish_job()
     Recruitment.objects.update(quoted_bonus="0.75", quoted_bonus_cost="1.0000")
-    recruitment.refresh_from_db()
+    finish_job(recruitment)
     assert show(rosa, recruitment).bonus_form.cost == Decimal("1.00")
     shown = html(rosa, recruitment)
     assert "1.00 GBP" in shown

@@ -7,8 +7,6 @@ from django.contrib.sessions.models import Session
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from accounts.teams import create_team
-from annotation.access import give_to_team
 from annotation.flags import store_evidence
 from annotation.study_facts import MEASURE
 from console.models import PagePreferences
@@ -18,17 +16,16 @@ from hits.models import Assignment, Connection, DraftDecision, WorkerNote
 from marketplace.models import BonusPayment, WorkerBlock, WorkerMessage
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.accessibility import accessibility_problems
-from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import request_for_later, work_off
+from tests.hits.samples import lab_study
 from tests.hits.work import hand_in, hit_on, published_batch
 from tests.marketplace.conftest import assert_ledger_balances
 from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": (1280, 900), "telephone": (390, 844)}
-SENDING = "form[action$='/sending/'] button"
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 CAREFUL = dict(zip(SYSTEMS, (20, 80, 45, 60), strict=True))
 
@@ -39,8 +36,7 @@ def study(live_server, settings, researcher):
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
     settings.MARKETPLACE_SECRET_ACCESS_KEY = key.secret_access_key
-    study = rating_study(n_items=2, systems=SYSTEMS, owner=researcher, title="Help desk")
-    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    study = lab_study(researcher, n_items=2, systems=SYSTEMS, title="Help desk")
     client = client_of(site_connection())
     batch = published_batch(study, client, reward_usd="0.56", max_assignments=3)
     for name, values in (("ann", CAREFUL), ("bob", CAREFUL), ("eve", dict.fromkeys(SYSTEMS, 50))):
@@ -128,12 +124,8 @@ def press(page, key):
 
 def send(page):
     open_summary(page)
-    page.locator(SENDING).press("Enter")
+    page.locator("form[action$='/sending/'] button").press("Enter")
     expect_notice(page, "sending")
-    finish(page)
-
-
-def finish(page):
     work_off()
     expect(page.locator("[id^=job-].success")).to_be_visible()
 

@@ -117,9 +117,7 @@ def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch
 
 
 @pytest.mark.slow
-def test_it_is_offered_where_the_site_allows_it_and_whoever_signs_up_can_work(
-    rosa, batch, settings
-):
+def test_it_is_offered_where_the_site_allows_it_and_anybody_can_work(rosa, batch, settings):
     as_it_is = {"is_recruited": False, "reward_usd": batch.reward_usd, "closed_at": None}
     as_it_is |= {"hit_type_id": batch.hit_type_id}
     for changes in (

@@ -1,11 +1,8 @@
-from typing import Any
-
 import pytest
 from django.apps import apps
-from django.test import Client
 from django.urls import reverse
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
@@ -23,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def study(researcher: User) -> Study:
+def study(researcher):
     study = scored_study("mine", owner=researcher, team=create_team(name="Lab", owner=researcher))
     compute(study, AGREEMENT)
     Submission.objects.filter(item__study=study).update(protocol=freeze(study=study))
@@ -33,11 +30,11 @@ def study(researcher: User) -> Study:
     return study
 
 
-def post(client: Client, page: str, /, **fields: Any) -> Any:
+def post(client, page, /, **fields):
     return client.post(reverse(f"console:{page}", args=["mine"]), fields, follow=True)
 
 
-def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: Study) -> None:
+def test_a_study_has_another_name_under_the_same_address(rosa, study):
     assert message_codes(post(rosa, "rename", title="Better name")) == ["renamed"]
     study.refresh_from_db()
     assert (study.title, study.slug) == ("Better name", "mine")
@@ -46,34 +43,22 @@ def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: St
         assert field_codes(post(rosa, "rename", title=title).context["form"]) == {"title": [code]}
 
 
-def test_a_study_is_deleted_once_its_name_is_typed(
-    rosa: Client, study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_is_deleted_once_its_name_is_typed(rosa, colleague, signed_in, study, monkeypatch):
     monkeypatch.setattr(studies, "unfinished_work", lambda _study: [])
     n_items = study.items.count()
     assert rosa.get(reverse("console:delete", args=["mine"])).context["contents"][0][1] == n_items
     assert "mine" in post(rosa, "delete", name="other").context["problem"]
     assert Study.objects.exists()
     assert message_codes(post(rosa, "delete", name="mine")) == ["deleted"]
-    left = [
-        model._meta.label
-        for app in ("annotation", "metrics", "validation", "hits", "console")
-        for model in apps.get_app_config(app).get_models()
-        if model.objects.exists()
-    ]
+    own_apps = map(apps.get_app_config, ("annotation", "metrics", "validation", "hits", "console"))
+    models = [model for app in own_apps for model in app.get_models()]
+    left = {model._meta.label for model in models if model.objects.exists()}
     # What belongs to nobody's study stays: workers, connections, pictures.
-    assert set(left) <= {"hits.Worker", "hits.Connection", "annotation.Picture"}
+    assert left <= {"hits.Worker", "hits.Connection", "annotation.Picture"}
     entry = AuditEntry.objects.get(action="study.delete")
     assert (entry.subject, entry.details["items"]) == ("mine", n_items)
-
-
-def test_the_audit_log_shows_the_deletion(
-    rosa: Client, colleague: User, signed_in: Any, study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(studies, "unfinished_work", lambda _study: [])
-    assert study.team
+    # The audit log shows it.
     set_role(team=study.team, user=colleague, role=Role.AUDITOR, actor=None)
-    post(rosa, "delete", name="mine")
     for browser in (rosa, signed_in(colleague)):
         page = browser.get(reverse("console:audit-log", args=["lab"]))
         (entry,) = [one for one in page.context["page"] if one.action == "study.delete"]
@@ -81,7 +66,7 @@ def test_the_audit_log_shows_the_deletion(
         assert all(f"{name}: {n}" in page_text for name, n in entry.details.items() if n)
 
 
-def test_a_study_with_open_work_is_not_deleted(rosa: Client, researcher: User) -> None:
+def test_a_study_with_open_work_is_not_deleted(rosa, researcher):
     study = scored_study("mine", owner=researcher)
     add_assignment(add_batch(study).hits.first())
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
@@ -90,7 +75,7 @@ def test_a_study_with_open_work_is_not_deleted(rosa: Client, researcher: User) -
     assert Study.objects.exists()
 
 
-def test_spending_under_a_budget_is_not_forgotten(rosa: Client, study: Study) -> None:
+def test_spending_under_a_budget_is_not_forgotten(rosa, study):
     Budget.objects.create(team=study.team, cap_usd=100)
     reasons = codes_of(post(rosa, "delete", name="mine").context["reasons"])
     assert reasons[-1] == "counts_against_budget"
@@ -98,9 +83,7 @@ def test_spending_under_a_budget_is_not_forgotten(rosa: Client, study: Study) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_large_study_is_deleted_in_the_background(
-    rosa: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_study_is_deleted_in_the_background(rosa, researcher, monkeypatch):
     monkeypatch.setattr("hits.studies.AT_ONCE_JUDGMENTS", 0)
     scored_study("mine", owner=researcher)
     assert message_codes(post(rosa, "delete", name="mine")) == ["deleting"]
