@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.core.files import File
@@ -16,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.models import Study
+from annotation.uploads import SentFile
 from metrics.scorers.checkpoints import Checkpoint
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.exports.assessors import assessor_lines
@@ -38,9 +37,6 @@ from retrieval.trec_layouts import iteration_of
 from work.execution import RunningJob
 from work.models import Job
 from work.tasks import request_job
-
-if TYPE_CHECKING:
-    from annotation.uploads import SentFile
 
 Kind = CollectionFile.Kind
 MERGED_QRELS = "qrels_of_assessors"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
@@ -8,7 +6,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -19,7 +17,7 @@ from accounts.audit import record
 from accounts.models import User
 from annotation.exceptions import AnnotationError
 from annotation.readers.archives import PARQUET_MARK, short_file_name
-from annotation.uploads import PART_BYTES, plain_file_name, require_size
+from annotation.uploads import PART_BYTES, SentFile, plain_file_name, require_size
 from retrieval.exceptions import CollectionUnfit
 from retrieval.models import Collection, CollectionFile, FilePart
 from retrieval.models.collections import NAME_LENGTH
@@ -34,9 +32,6 @@ from retrieval.trec_layouts import (
     problem_of_text,
     problem_of_vectors,
 )
-
-if TYPE_CHECKING:
-    from annotation.uploads import SentFile
 
 Kind = CollectionFile.Kind
 KINDS = {"run": Kind.RUN, "qrels": Kind.QRELS, "qrels_jg": Kind.ASSESSORS}

@@ -4,8 +4,6 @@ What trec_eval or a library would silently misread is refused, with file and lin
 in blocks (`trec_blocks`); where anything in it is unusual, line by line, which says what and where.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import re
@@ -337,34 +335,6 @@ def _each_line(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
-    lines = _Lines(layout)
-    faults: list[tuple[int | None, CodedText]] = []
-    if layout.is_json:
-        records = (
-            each_table_record(path, layout.kind, lines.table)
-            if layout.is_table
-            else each_record(path, file, layout.kind, lines.table)
-        )
-        for number, (place, named) in enumerate(records, 1):
-            if (problem := lines.take_named(number, named)) is not None:
-                faults.append((None, CodedText(f"{place}: {problem}", problem.code)))
-                if len(faults) == MOST_FAULTS:
-                    break
-    else:
-        for number, line in _each_line(path, file):
-            if (problem := lines.take(number, line)) is not None:
-                faults.append((number, problem))
-                if len(faults) == MOST_FAULTS:
-                    break
-    if faults:
-        names_assessors = layout.kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
-        raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
-    if not lines.values:
-        raise TrecFileFaults.of_one(path, f"there is no line in it. {lines.form}", "no_lines")
-    return lines
-
-
 class _Lines:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -489,6 +459,34 @@ class _Lines:
             ), 0
         self.n_decimal += bool(parts[2])
         return None, int(parts[1])
+
+
+def _lines_of(path: Path, file: IO[bytes], layout: Layout) -> _Lines:
+    lines = _Lines(layout)
+    faults: list[tuple[int | None, CodedText]] = []
+    if layout.is_json:
+        records = (
+            each_table_record(path, layout.kind, lines.table)
+            if layout.is_table
+            else each_record(path, file, layout.kind, lines.table)
+        )
+        for number, (place, named) in enumerate(records, 1):
+            if (problem := lines.take_named(number, named)) is not None:
+                faults.append((None, CodedText(f"{place}: {problem}", problem.code)))
+                if len(faults) == MOST_FAULTS:
+                    break
+    else:
+        for number, line in _each_line(path, file):
+            if (problem := lines.take(number, line)) is not None:
+                faults.append((number, problem))
+                if len(faults) == MOST_FAULTS:
+                    break
+    if faults:
+        names_assessors = layout.kind == "qrels" and lines.has_repeats and len(lines.iterations) > 1
+        raise TrecFileFaults(path, faults, ASSESSORS_HINT if names_assessors else "")
+    if not lines.values:
+        raise TrecFileFaults.of_one(path, f"there is no line in it. {lines.form}", "no_lines")
+    return lines
 
 
 def _quoted(text: str) -> str:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -19,6 +17,17 @@ from stats.ranking import JudgedLists, Measure, judged_lists, measure
 from stats.ranking.topic_means import TopicMean, mean_over_topics
 
 MEASURES = tuple(measure(name) for name in ("nDCG@10", "RR@10", "Success@1"))
+
+
+# The relevant items: what each user accepts (SimBase only the target, meta users also the
+# alternatives), or the same items for all users.
+Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
+# What counts after the end of a dialogue: 1 in all measures; its last list; a list of the found
+# item alone; or the lists of the turns that would have followed. After leaving, the last list.
+# Published numbers depend on it: an article may say that all measures are 1 after the end, but its
+# program keeps a list of the found item alone, whose nDCG is 1 over the ideal gain of all relevant
+# items.
+Carry = Literal["one", "same list", "found alone", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +82,64 @@ class Row:
                 "judged": self.judged,
             }
         )
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Values of measures, (n_measures, n_users, n_seeds, n_targets, n_turns), from turn 1 on.
+
+    `judged` (n_users, n_turns) is the share of the first ten that anybody judged, where the lists
+    are those that were shown.
+    """
+
+    log: DialogueLog
+    measures: tuple[Measure, ...]
+    qrels: Qrels
+    carry: Carry
+    values: Floats
+    judged: Floats
+
+    def by_target(self, measure: Measure, user: int, turn: int) -> Floats:
+        """Mean over seeds for each target."""
+        values = self.values[self.measures.index(measure), user, :, :, turn - 1]
+        return np.asarray(values.mean(axis=0))
+
+    def settings(self) -> dict[str, Any]:
+        return {"qrels": self.qrels, "carry": self.carry}
+
+
+def outcomes(
+    log: DialogueLog,
+    measures: Sequence[Measure],
+    *,
+    qrels: Qrels = "target and alternatives",
+    carry: Carry = "same list",
+    kept: Targets | None = None,
+) -> Outcomes:
+    """`kept` are targets with fewer judgments than those that the users act on."""
+    require_one_of(qrels=(qrels, get_args(Qrels)), carry=(carry, get_args(Carry)))
+    if qrels == "accepted":
+        return _by_what_each_accepts(log, measures, carry, kept)
+    relevant, rejected = judgments(log.targets if kept is None else kept, qrels)
+    if deepest := [one.name for one in measures if (one.cutoff or 0) > log.recommender["depth"]]:
+        raise ValueError(
+            f"measures look further than the {log.recommender['depth']} items that were ranked: "
+            f"{deepest[0]}"
+        )
+    raw = np.stack(
+        [_of_turn(log, turn, measures, relevant, rejected) for turn in range(log.n_turns + 1)],
+        axis=-1,
+    )
+    values, judged = raw[:-1], raw[-1]
+    if carry != "none":
+        last = np.broadcast_to(log.lasts_until()[..., None], log.path.shape)
+        turn = np.minimum(np.arange(log.n_turns + 1), last)
+        values = np.take_along_axis(values, turn[None], axis=-1)
+        judged = np.take_along_axis(judged, turn, axis=-1)
+    if carry in ("found alone", "one"):
+        values = _from_end(log, measures, relevant, rejected, values, carry)
+    by_user = judged[..., 1:].mean(axis=(1, 2))
+    return Outcomes(log, tuple(measures), qrels, carry, values[..., 1:], by_user)
 
 
 @dataclass(frozen=True)
@@ -216,15 +283,6 @@ def _notes_of_training(
             )
 
 
-# The relevant items: what each user accepts (SimBase only the target, meta users also the
-# alternatives), or the same items for all users.
-Qrels = Literal["accepted", "target", "target and alternatives", "alternatives"]
-# What counts after the end of a dialogue: 1 in all measures; its last list; a list of the found
-# item alone; or the lists of the turns that would have followed. After leaving, the last list.
-# Published numbers depend on it: an article may say that all measures are 1 after the end, but its
-# program keeps a list of the found item alone, whose nDCG is 1 over the ideal gain of all relevant
-# items.
-Carry = Literal["one", "same list", "found alone", "none"]
 # How the article evaluates (section 5.2), and the rule that fits its program's numbers.
 EVALUATION_BY_MODE: Mapping[Mode, tuple[Qrels, Carry]] = {
     "paper": ("accepted", "one"),
@@ -232,64 +290,6 @@ EVALUATION_BY_MODE: Mapping[Mode, tuple[Qrels, Carry]] = {
 }
 
 JUDGED = measure("Judged@10")
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Values of measures, (n_measures, n_users, n_seeds, n_targets, n_turns), from turn 1 on.
-
-    `judged` (n_users, n_turns) is the share of the first ten that anybody judged, where the lists
-    are those that were shown.
-    """
-
-    log: DialogueLog
-    measures: tuple[Measure, ...]
-    qrels: Qrels
-    carry: Carry
-    values: Floats
-    judged: Floats
-
-    def by_target(self, measure: Measure, user: int, turn: int) -> Floats:
-        """Mean over seeds for each target."""
-        values = self.values[self.measures.index(measure), user, :, :, turn - 1]
-        return np.asarray(values.mean(axis=0))
-
-    def settings(self) -> dict[str, Any]:
-        return {"qrels": self.qrels, "carry": self.carry}
-
-
-def outcomes(
-    log: DialogueLog,
-    measures: Sequence[Measure],
-    *,
-    qrels: Qrels = "target and alternatives",
-    carry: Carry = "same list",
-    kept: Targets | None = None,
-) -> Outcomes:
-    """`kept` are targets with fewer judgments than those that the users act on."""
-    require_one_of(qrels=(qrels, get_args(Qrels)), carry=(carry, get_args(Carry)))
-    if qrels == "accepted":
-        return _by_what_each_accepts(log, measures, carry, kept)
-    relevant, rejected = judgments(log.targets if kept is None else kept, qrels)
-    if deepest := [one.name for one in measures if (one.cutoff or 0) > log.recommender["depth"]]:
-        raise ValueError(
-            f"measures look further than the {log.recommender['depth']} items that were ranked: "
-            f"{deepest[0]}"
-        )
-    raw = np.stack(
-        [_of_turn(log, turn, measures, relevant, rejected) for turn in range(log.n_turns + 1)],
-        axis=-1,
-    )
-    values, judged = raw[:-1], raw[-1]
-    if carry != "none":
-        last = np.broadcast_to(log.lasts_until()[..., None], log.path.shape)
-        turn = np.minimum(np.arange(log.n_turns + 1), last)
-        values = np.take_along_axis(values, turn[None], axis=-1)
-        judged = np.take_along_axis(judged, turn, axis=-1)
-    if carry in ("found alone", "one"):
-        values = _from_end(log, measures, relevant, rejected, values, carry)
-    by_user = judged[..., 1:].mean(axis=(1, 2))
-    return Outcomes(log, tuple(measures), qrels, carry, values[..., 1:], by_user)
 
 
 def _by_what_each_accepts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
@@ -12,13 +12,11 @@ from console.chart_values import range_in_words
 from presentation.libraries import alt
 from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
+from results.tables import Record
 from simulation.experiments import Experiment
 from simulation.users import MetaUser
 from stats.libraries import pd
 from stats.ranking import Measure
-
-if TYPE_CHECKING:
-    from results.tables import Record
 
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3

@@ -1,23 +1,21 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.models import Team
+from accounts.models import Team, User
 from annotation.imports import ImportResult, import_study
 from annotation.models import Study
 from annotation.new_studies import begin_study
 from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import StudyDraft
 from annotation.study_facts import request_study_job
-from annotation.uploads import PART_BYTES, plain_file_name, require_size
+from annotation.uploads import PART_BYTES, SentFile, plain_file_name, require_size
 from presentation.records import group_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
@@ -26,11 +24,7 @@ from simulation.plans import plan_of
 from simulation.recorded_dialogues import log_sha256, require_log, switching_items
 from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_catalogues import read_stored
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from annotation.uploads import SentFile
-    from work.execution import RunningJob
+from work.execution import RunningJob
 
 
 class DialogueItems(Protocol):

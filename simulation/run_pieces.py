@@ -2,8 +2,6 @@
 committed whole under its job's lease, so that a killed worker loses one piece only. Draws depend on
 seed, target and turn: pieces done twice or in another order are equal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -31,10 +29,8 @@ from simulation.stored_experiments import FORM, subject_of, targets_of_experimen
 from simulation.stored_results import write_results
 from simulation.targets import Targets
 from simulation.users import UserSimulator
+from work.execution import RunningJob
 from work.tasks import request_job
-
-if TYPE_CHECKING:
-    from work.execution import RunningJob
 
 RUN_PIECE, EVALUATE_RUN = "run_piece", "evaluate_run"
 # Users of one piece share the beginnings of their dialogues; a piece takes seconds, not minutes.

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +6,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from django.conf import settings
@@ -16,6 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import Team, User
 from annotation.exceptions import ImportRefused
 from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, short_file_name
 from annotation.uploads import PART_BYTES
@@ -37,9 +36,6 @@ from simulation.product_files import (
     require_apart,
 )
 from stats.arguments import Floats
-
-if TYPE_CHECKING:
-    from accounts.models import Team, User
 
 KIND = StoredCatalogue.Kind
 MOST_UNPACKED = 5

@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.db import IntegrityError, transaction
@@ -12,6 +10,8 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import Team, User
+from annotation.models import Study
 from annotation.relevance import Judged
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import (
@@ -36,10 +36,6 @@ from simulation.stored_catalogues import read_stored
 from simulation.targets import Targets, from_judgments, targets_of
 from work.models import Job
 from work.tasks import request_job, stop_job
-
-if TYPE_CHECKING:
-    from accounts.models import Team, User
-    from annotation.models import Study
 
 RUN_EXPERIMENT = "run_experiment"
 # Version of the rows; rows of another form are not reused. Since 3, each seed draws first items

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.db.models import RestrictedError
@@ -13,16 +11,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.models import User
 from metrics.scorers.errors import model_libraries
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import StoredCatalogue, StoredRecommender, TrainingEpoch
 from simulation.stored_catalogues import read_stored, read_stored_critic
+from work.execution import RunningJob
 from work.models import Job
 from work.tasks import request_job, stop_job
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from work.execution import RunningJob
 
 TRAIN = "train_recommender"
 REINFORCED = ("gru-rl", "gru-rl-later")

@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -47,11 +46,16 @@ class Targets:
             return np.broadcast_to(self.start, (len(seeds), len(self)))
         return np.stack([drawn_starts(catalogue, self.target, seed=seed) for seed in seeds])
 
-    def part(self, rows: Integers) -> Targets:
-        start = None if self.start is None else self.start[rows]
-        return Targets(self.target[rows], self.alternatives[rows], start, self.rejected[rows])
+    def part(self, rows: Integers) -> Self:
+        return replace(
+            self,
+            target=self.target[rows],
+            alternatives=self.alternatives[rows],
+            start=None if self.start is None else self.start[rows],
+            rejected=self.rejected[rows],
+        )
 
-    def without_faults(self) -> Targets:
+    def without_faults(self) -> Self:
         """Without targets among their own alternatives, and without repetitions."""
         others = np.where(self.alternatives == self.target[:, None], NONE, self.alternatives)
         return replace(self, alternatives=_once(others))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,6 +70,16 @@ CLAIM_TITLES = {
     "judged_per_topic": gettext_noop("judged documents a topic"),
     "prevalence": gettext_noop("share of judged documents that are relevant"),
 }
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number, or a text, that was counted of a file: its section, and its row of a table."""
+
+    section: str
+    row: int | None
+    name: str
+    value: float | str | None
 
 
 class AuditedFileView:
@@ -210,16 +218,6 @@ def _list_section(section: str, row: int | None, values: Mapping[str, Any]) -> I
             yield Fact(section, row, name, ", ".join(map(str, value)))
         else:
             yield Fact(section, row, name, value)
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A number, or a text, that was counted of a file: its section, and its row of a table."""
-
-    section: str
-    row: int | None
-    name: str
-    value: float | str | None
 
 
 def fact_cell(fact: Fact) -> str | Number:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +39,91 @@ class SelfConsistency:
             "reason": None if self.kappa.reason is None else str(self.kappa.reason),
         }
         return plain_values(values)
+
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class JudgedPools:
+    """Assignments with their pools.
+
+    Attributes
+    ----------
+    target : ndarray of int, shape (n_rows,)
+        Codes among `names`, as those of pictures.
+    picture : ndarray of int, shape (n_rows, n_positions)
+        -1 past the end of a shorter pool.
+    ticked : ndarray of bool, shape (n_rows, n_positions)
+    judged : ndarray of bool, shape (n_rows,)
+    line : ndarray of int, shape (n_rows,)
+    names : list of str
+    """
+
+    target: Integers
+    picture: Integers
+    ticked: Flags
+    judged: Flags
+    line: Integers
+    names: list[str]
+
+    @property
+    def has_picture(self) -> Flags:
+        return self.picture >= 0
+
+    @property
+    def is_target(self) -> Flags:
+        own: Flags = self.picture == self.target[:, None]
+        return own
+
+    @cached_property
+    def is_repeat(self) -> Flags:
+        row, slot = np.nonzero(self.has_picture)
+        pairs = pd.DataFrame({"row": row, "picture": self.picture[row, slot]})
+        repeat = np.zeros(self.picture.shape, dtype=bool)
+        repeat[row, slot] = pairs.duplicated().to_numpy()
+        return repeat
+
+    @cached_property
+    def block(self) -> Integers:
+        """The block of each position, inferred of how many pictures each has: a source that
+        always returns the same few is followed by one that does not."""
+        shown = [self.picture[self.judged, slot] for slot in range(self.picture.shape[1])]
+        distinct = [len(np.unique(column[column >= 0])) for column in shown]
+        least = 0.1 * self.judged.sum()
+        begins = [
+            n > 0 and after >= MOST_OF_BEFORE * before and after >= least and before > 1
+            for n, (before, after) in enumerate(zip([0, *distinct], distinct, strict=False))
+        ]
+        return np.cumsum(begins).astype(np.intp)
+
+    @cached_property
+    def first_slot(self) -> Integers:
+        n_rows, n_slots = self.picture.shape
+        first = np.tile(np.arange(n_slots), (n_rows, 1))
+        for row, slot in zip(*np.nonzero(self.is_repeat), strict=True):
+            first[row, slot] = np.argmax(self.picture[row] == self.picture[row, slot])
+        return first
+
+    @property
+    def sizes(self) -> CollectionSizes:
+        return self._sizes(self.has_picture & self.judged[:, None], self.ticked)
+
+    @property
+    def sizes_cleaned(self) -> CollectionSizes:
+        """With a picture once, ticked if it was in any slot, and never the target itself."""
+        ticked = self.ticked.copy()
+        rows, slots = np.nonzero(self.ticked & self.is_repeat)
+        ticked[rows, self.first_slot[rows, slots]] = True
+        retained = self.has_picture & self.judged[:, None] & ~self.is_repeat & ~self.is_target
+        return self._sizes(retained, ticked)
+
+    def _sizes(self, judged: Flags, ticked: Flags) -> CollectionSizes:
+        codes, topic = np.unique(self.target, return_inverse=True)
+        return CollectionSizes(
+            judged=_sums(topic, judged.sum(axis=1), len(codes)),
+            relevant=_sums(topic, (judged & ticked).sum(axis=1), len(codes)),
+        )
 
 
 def repeats(table: JudgedPools) -> dict[str, Any]:
@@ -124,91 +207,8 @@ def _share(flags: Flags, among: Flags) -> float:
     return float(flags[among].mean()) if among.any() else nan
 
 
-Flags = NDArray[np.bool_]
 # A position with this many times the pictures of the one before begins another source's block.
 MOST_OF_BEFORE = 3
-
-
-@dataclass(frozen=True)
-class JudgedPools:
-    """Assignments with their pools.
-
-    Attributes
-    ----------
-    target : ndarray of int, shape (n_rows,)
-        Codes among `names`, as those of pictures.
-    picture : ndarray of int, shape (n_rows, n_positions)
-        -1 past the end of a shorter pool.
-    ticked : ndarray of bool, shape (n_rows, n_positions)
-    judged : ndarray of bool, shape (n_rows,)
-    line : ndarray of int, shape (n_rows,)
-    names : list of str
-    """
-
-    target: Integers
-    picture: Integers
-    ticked: Flags
-    judged: Flags
-    line: Integers
-    names: list[str]
-
-    @property
-    def has_picture(self) -> Flags:
-        return self.picture >= 0
-
-    @property
-    def is_target(self) -> Flags:
-        own: Flags = self.picture == self.target[:, None]
-        return own
-
-    @cached_property
-    def is_repeat(self) -> Flags:
-        row, slot = np.nonzero(self.has_picture)
-        pairs = pd.DataFrame({"row": row, "picture": self.picture[row, slot]})
-        repeat = np.zeros(self.picture.shape, dtype=bool)
-        repeat[row, slot] = pairs.duplicated().to_numpy()
-        return repeat
-
-    @cached_property
-    def block(self) -> Integers:
-        """The block of each position, inferred of how many pictures each has: a source that
-        always returns the same few is followed by one that does not."""
-        shown = [self.picture[self.judged, slot] for slot in range(self.picture.shape[1])]
-        distinct = [len(np.unique(column[column >= 0])) for column in shown]
-        least = 0.1 * self.judged.sum()
-        begins = [
-            n > 0 and after >= MOST_OF_BEFORE * before and after >= least and before > 1
-            for n, (before, after) in enumerate(zip([0, *distinct], distinct, strict=False))
-        ]
-        return np.cumsum(begins).astype(np.intp)
-
-    @cached_property
-    def first_slot(self) -> Integers:
-        n_rows, n_slots = self.picture.shape
-        first = np.tile(np.arange(n_slots), (n_rows, 1))
-        for row, slot in zip(*np.nonzero(self.is_repeat), strict=True):
-            first[row, slot] = np.argmax(self.picture[row] == self.picture[row, slot])
-        return first
-
-    @property
-    def sizes(self) -> CollectionSizes:
-        return self._sizes(self.has_picture & self.judged[:, None], self.ticked)
-
-    @property
-    def sizes_cleaned(self) -> CollectionSizes:
-        """With a picture once, ticked if it was in any slot, and never the target itself."""
-        ticked = self.ticked.copy()
-        rows, slots = np.nonzero(self.ticked & self.is_repeat)
-        ticked[rows, self.first_slot[rows, slots]] = True
-        retained = self.has_picture & self.judged[:, None] & ~self.is_repeat & ~self.is_target
-        return self._sizes(retained, ticked)
-
-    def _sizes(self, judged: Flags, ticked: Flags) -> CollectionSizes:
-        codes, topic = np.unique(self.target, return_inverse=True)
-        return CollectionSizes(
-            judged=_sums(topic, judged.sum(axis=1), len(codes)),
-            relevant=_sums(topic, (judged & ticked).sum(axis=1), len(codes)),
-        )
 
 
 def _sums(group: Integers, values: Integers, n: int) -> Integers:

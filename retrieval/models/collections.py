@@ -1,25 +1,20 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Self
 
 from django.conf import settings
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 
-from accounts.models import Membership, Team
+from accounts.models import Membership, Team, User
 from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
 from annotation.readers.drafts import ReadingReport
 from results.models import Result
 from work.contents import ContentField
 
-if TYPE_CHECKING:
-    from accounts.models import User
-
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
-    def visible_to(self, user: User) -> CollectionQuerySet:
+    def visible_to(self, user: User) -> Self:
         """Those of the user's teams in which their role may see collections."""
         if user.is_superuser:
             return self
@@ -27,17 +22,17 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
             team__in=Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
         )
 
-    def with_role_of(self, user: User) -> CollectionQuerySet:
+    def with_role_of(self, user: User) -> Self:
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
         return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
 
-    def with_n_files(self) -> CollectionQuerySet:
+    def with_n_files(self) -> Self:
         return self.annotate(
             n_runs=Count("files", filter=Q(files__kind="run")),
             n_qrels=Count("files", filter=Q(files__kind__in=("qrels", "assessors"))),
         )
 
-    def called(self, words: str) -> CollectionQuerySet:
+    def called(self, words: str) -> Self:
         return self.filter(Q(name__icontains=words) | Q(slug__icontains=words))
 
 
@@ -83,16 +78,16 @@ NAME_LENGTH = 100
 
 
 class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
-    def runs(self) -> CollectionFileQuerySet:
+    def runs(self) -> Self:
         return self.filter(kind=CollectionFile.Kind.RUN)
 
-    def qrels(self) -> CollectionFileQuerySet:
+    def qrels(self) -> Self:
         return self.filter(kind=CollectionFile.Kind.QRELS)
 
-    def embeddings(self) -> CollectionFileQuerySet:
+    def embeddings(self) -> Self:
         return self.filter(kind=CollectionFile.Kind.EMBEDDINGS)
 
-    def people_first(self) -> CollectionFileQuerySet:
+    def people_first(self) -> Self:
         by_judge = models.Case(
             models.When(made_by=CollectionFile.MadeBy.MACHINE, then=2),
             models.When(made_by=CollectionFile.MadeBy.SIMULATED, then=1),
@@ -100,11 +95,11 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
         )
         return self.order_by(by_judge, "name")
 
-    def usable(self) -> CollectionFileQuerySet:
+    def usable(self) -> Self:
         """Those that were read without a fault, and whose omissions were confirmed."""
         return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=True)
 
-    def unconfirmed(self) -> CollectionFileQuerySet:
+    def unconfirmed(self) -> Self:
         return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=False)
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +63,65 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         "job": Job.objects.about(subject_of(collection)).of_kind(READ_FILES, MERGED_QRELS).first(),
     }
     return collection_page(request, collection, "files", context)
+
+
+class SeveralFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class SeveralFilesField(forms.FileField):
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = (data if isinstance(data, list | tuple) else [data]) or [None]
+        if not self.required:
+            files = [file for file in files if file]
+        return [super(SeveralFilesField, self).clean(file, initial) for file in files]
+
+
+class FilesForm(PlainForm):
+    uploads = SeveralFilesField(
+        label=gettext_lazy("Files"),
+        help_text=format_lazy(
+            gettext_lazy(
+                "Runs (topic Q0 docno rank score tag) and qrels (topic iteration docno grade), "
+                "plain or compressed with gzip; up to {n} at once. Where two assessors graded a "
+                "document, column 2 names them."
+            ),
+            n=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        ),
+        allow_empty_file=True,
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What they are"),
+        required=False,
+        choices=[
+            ("", gettext_lazy("find out from their columns")),
+            (CollectionFile.Kind.RUN, gettext_lazy("runs")),
+            (CollectionFile.Kind.QRELS, gettext_lazy("qrels")),
+            (
+                CollectionFile.Kind.ASSESSORS,
+                gettext_lazy("qrels of several assessors, named in column 2"),
+            ),
+        ],
+    )
+    made_by = forms.ChoiceField(
+        label=gettext_lazy("Who judged the qrels"),
+        required=False,
+        choices=JUDGES,
+        initial=CollectionFile.MadeBy.UNKNOWN,
+        help_text=gettext_lazy(
+            "Qrels of a study with simulated answers are marked, and recognized."
+        ),
+    )
+    family = forms.CharField(
+        label=gettext_lazy("Family of the runs (optional)"),
+        required=False,
+        max_length=NAME_LENGTH,
+        help_text=gettext_lazy(
+            "Runs that share a model; they are left out together when reuse is estimated."
+        ),
+    )
 
 
 def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> bool:
@@ -200,65 +257,6 @@ def list_qrels(collection: Collection) -> CollectionFileQuerySet:
     rows = collection.files.filter(kind__in=JUDGED).usable().defer("faults")
     rows = rows.select_related("study")
     return rows.people_first()
-
-
-class SeveralFilesInput(forms.ClearableFileInput):
-    allow_multiple_selected = True
-
-
-class SeveralFilesField(forms.FileField):
-    widget = SeveralFilesInput
-
-    def clean(self, data: Any, initial: Any = None) -> Any:
-        files = (data if isinstance(data, list | tuple) else [data]) or [None]
-        if not self.required:
-            files = [file for file in files if file]
-        return [super(SeveralFilesField, self).clean(file, initial) for file in files]
-
-
-class FilesForm(PlainForm):
-    uploads = SeveralFilesField(
-        label=gettext_lazy("Files"),
-        help_text=format_lazy(
-            gettext_lazy(
-                "Runs (topic Q0 docno rank score tag) and qrels (topic iteration docno grade), "
-                "plain or compressed with gzip; up to {n} at once. Where two assessors graded a "
-                "document, column 2 names them."
-            ),
-            n=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
-        ),
-        allow_empty_file=True,
-    )
-    kind = forms.ChoiceField(
-        label=gettext_lazy("What they are"),
-        required=False,
-        choices=[
-            ("", gettext_lazy("find out from their columns")),
-            (CollectionFile.Kind.RUN, gettext_lazy("runs")),
-            (CollectionFile.Kind.QRELS, gettext_lazy("qrels")),
-            (
-                CollectionFile.Kind.ASSESSORS,
-                gettext_lazy("qrels of several assessors, named in column 2"),
-            ),
-        ],
-    )
-    made_by = forms.ChoiceField(
-        label=gettext_lazy("Who judged the qrels"),
-        required=False,
-        choices=JUDGES,
-        initial=CollectionFile.MadeBy.UNKNOWN,
-        help_text=gettext_lazy(
-            "Qrels of a study with simulated answers are marked, and recognized."
-        ),
-    )
-    family = forms.CharField(
-        label=gettext_lazy("Family of the runs (optional)"),
-        required=False,
-        max_length=NAME_LENGTH,
-        help_text=gettext_lazy(
-            "Runs that share a model; they are left out together when reuse is estimated."
-        ),
-    )
 
 
 class DescriptionForm(forms.ModelForm[CollectionFile]):

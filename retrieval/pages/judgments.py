@@ -1,6 +1,4 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -13,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import (
     study_for,
     study_page,
@@ -35,9 +34,6 @@ from retrieval.file_readings import subject_of
 from retrieval.pages.collection import collection_for, collection_page
 from stats.quality.reasons import term_pattern
 from work.models import Job
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 RULE_TITLES = {
     "majority": gettext_lazy("the highest grade that more than half of the annotators reached"),

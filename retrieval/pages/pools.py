@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -190,6 +188,31 @@ def pool(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     return _pool_page(request, pool_for(request, slug, number))
 
 
+class PoolStudyForm(forms.Form):
+    title = forms.CharField(label=gettext_lazy("Name of the study"), max_length=128)
+    template = forms.ChoiceField(
+        label=gettext_lazy("What annotators are asked"),
+        help_text=gettext_lazy("Its protocol can be changed until it is launched."),
+    )
+    allowed = forms.MultipleChoiceField(
+        label=gettext_lazy("Judge it although"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("A target without any candidate is left out of the study."),
+    )
+
+    def __init__(
+        self, collection: Collection, faults: Sequence[str], *args: Any, **kwargs: Any
+    ) -> None:
+        initial = {"title": collection.name}
+        super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
+        offer_choices(
+            self,
+            template=[(name, title_of(name)) for name in RELEVANCE_TEMPLATES],
+            allowed=[(name, FAULT_TITLES[name]) for name in faults],
+        )
+
+
 def _pool_page(
     request: HttpRequest, version: Result, form: PoolStudyForm | None = None
 ) -> HttpResponse:
@@ -253,28 +276,3 @@ def _parts(version: Result, form: str) -> Iterator[str]:
         yield from pool_csv(pool)
     else:
         yield f"{json.dumps(pool.record(), indent=1)}\n"
-
-
-class PoolStudyForm(forms.Form):
-    title = forms.CharField(label=gettext_lazy("Name of the study"), max_length=128)
-    template = forms.ChoiceField(
-        label=gettext_lazy("What annotators are asked"),
-        help_text=gettext_lazy("Its protocol can be changed until it is launched."),
-    )
-    allowed = forms.MultipleChoiceField(
-        label=gettext_lazy("Judge it although"),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("A target without any candidate is left out of the study."),
-    )
-
-    def __init__(
-        self, collection: Collection, faults: Sequence[str], *args: Any, **kwargs: Any
-    ) -> None:
-        initial = {"title": collection.name}
-        super().__init__(*args, **{"label_suffix": "", "initial": initial} | kwargs)
-        offer_choices(
-            self,
-            template=[(name, title_of(name)) for name in RELEVANCE_TEMPLATES],
-            allowed=[(name, FAULT_TITLES[name]) for name in faults],
-        )

@@ -1,12 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpRequest
 
 from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.models import Judgment, Study
+from annotation.models.studies import CountedStudy
 from annotation.pages.downloads import LabelFile, register_label_file
 from annotation.pages.study import register_panel
 from console.access import may, person
@@ -28,9 +27,6 @@ from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE
 from retrieval.result_kinds.machine import COMPARE_MACHINE
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 
 def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:

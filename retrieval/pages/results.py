@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -192,23 +190,6 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     return collection_page(request, collection, "audit", context)
 
 
-def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
-    """Store the files until they are audited. Returns whether no file was refused."""
-    data = form.cleaned_data
-    try:
-        request_audit_of_uploads(
-            collection=collection,
-            uploads=data["uploads"],
-            files=form.chosen_files,
-            claims=data["claims"],
-            actor=person(request),
-        )
-    except RetrievalError as refused:
-        form.add_error("uploads", ValidationError(str(refused), code=refused.code))
-        return False
-    return True
-
-
 class AuditForm(forms.Form):
     uploads = SeveralFilesField(
         label=gettext_lazy("Files"),
@@ -274,3 +255,20 @@ class AuditForm(forms.Form):
     @property
     def chosen_files(self) -> list[CollectionFile]:
         return [self.stored_files[key] for key in self.cleaned_data["stored"]]
+
+
+def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
+    """Store the files until they are audited. Returns whether no file was refused."""
+    data = form.cleaned_data
+    try:
+        request_audit_of_uploads(
+            collection=collection,
+            uploads=data["uploads"],
+            files=form.chosen_files,
+            claims=data["claims"],
+            actor=person(request),
+        )
+    except RetrievalError as refused:
+        form.add_error("uploads", ValidationError(str(refused), code=refused.code))
+        return False
+    return True

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,39 +69,6 @@ def targets(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             return redirect("console:collection-targets", slug)
     return _page(request, collection, form)
-
-
-def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> HttpResponse:
-    versions = list(Result.objects.of(collection, TARGETS)[:MOST_SAMPLES])
-    number = request.GET.get("sample", "")
-    requested = next((one for one in versions if str(one.number) == number), None)
-    version = requested or (versions[0] if versions else None)
-    job = Job.objects.about(subject_of(collection)).of_kind(SAMPLE_TARGETS).first()
-    if not form.is_bound and (arguments := failed_arguments(job)):
-        form.begin_with(arguments)
-    context = {
-        "form": form if may(request, Permission.EDIT) else None,
-        "versions": versions,
-        "version": version,
-        "answer": sentence_of(version) if version else "",
-        "strata": list_strata(version) if version else [],
-        "notes": version.notes if version else [],
-        "job": job,
-    }
-    return collection_page(request, collection, "targets", context)
-
-
-@require_safe
-def sample_file(request: HttpRequest, slug: str, number: int) -> StreamingHttpResponse:
-    """Access: those who may export. The targets, as pool_candidates reads them."""
-    collection = collection_for(request, slug, Permission.EXPORT)
-    version = get_object_or_404(Result.objects.of(collection, TARGETS), number=number)
-    values = SampledTarget.objects.filter(version=version).values_list(
-        "topic", "docno", "stratum", "value", "inclusion"
-    )
-    response = StreamingHttpResponse(csv_parts(COLUMNS, values), content_type="text/csv")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-targets-{number}.csv"'
-    return response
 
 
 class TargetsForm(forms.Form):
@@ -264,6 +229,39 @@ class TargetsForm(forms.Form):
             "values": data["values"],
             "signature": signature,
         }
+
+
+def _page(request: HttpRequest, collection: Collection, form: TargetsForm) -> HttpResponse:
+    versions = list(Result.objects.of(collection, TARGETS)[:MOST_SAMPLES])
+    number = request.GET.get("sample", "")
+    requested = next((one for one in versions if str(one.number) == number), None)
+    version = requested or (versions[0] if versions else None)
+    job = Job.objects.about(subject_of(collection)).of_kind(SAMPLE_TARGETS).first()
+    if not form.is_bound and (arguments := failed_arguments(job)):
+        form.begin_with(arguments)
+    context = {
+        "form": form if may(request, Permission.EDIT) else None,
+        "versions": versions,
+        "version": version,
+        "answer": sentence_of(version) if version else "",
+        "strata": list_strata(version) if version else [],
+        "notes": version.notes if version else [],
+        "job": job,
+    }
+    return collection_page(request, collection, "targets", context)
+
+
+@require_safe
+def sample_file(request: HttpRequest, slug: str, number: int) -> StreamingHttpResponse:
+    """Access: those who may export. The targets, as pool_candidates reads them."""
+    collection = collection_for(request, slug, Permission.EXPORT)
+    version = get_object_or_404(Result.objects.of(collection, TARGETS), number=number)
+    values = SampledTarget.objects.filter(version=version).values_list(
+        "topic", "docno", "stratum", "value", "inclusion"
+    )
+    response = StreamingHttpResponse(csv_parts(COLUMNS, values), content_type="text/csv")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-targets-{number}.csv"'
+    return response
 
 
 def _values_of(file: Any, column: str) -> list[tuple[str, str, float | None]]:

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from presentation.records import plain_values
 
@@ -90,7 +88,7 @@ class PoolPlan:
         return asdict(self) | {"quotas": dict(self.quotas), "method": self.method}
 
     @classmethod
-    def of(cls, record: dict[str, Any]) -> PoolPlan:
+    def of(cls, record: dict[str, Any]) -> Self:
         values = {name: value for name, value in record.items() if name != "method"}
         return cls(**values | {"quotas": tuple(record["quotas"].items())})
 

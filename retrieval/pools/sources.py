@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
@@ -100,6 +98,9 @@ class RunSource:
         )
 
 
+Similarity = Literal["cosine", "inner", "l2"]
+
+
 @dataclass(frozen=True)
 class EmbeddingSource:
     """The nearest neighbours of each target's vector, itself left out.
@@ -166,7 +167,6 @@ def _ranges(begin: Integers, length: Integers) -> Integers:
     return numbers
 
 
-Similarity = Literal["cosine", "inner", "l2"]
 # Neighbours beyond those asked for: single precision may swap near ones.
 SPARE = 8
 # How many numbers of vectors are compared in double precision at once.

@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +45,9 @@ class LabelSets:
     def names(self) -> list[str]:
         return list(self.pair)
 
-    def only(self, names: Sequence[str]) -> LabelSets:
+    def only(self, names: Sequence[str]) -> Self:
         pair, grade = ({name: of[name] for name in names} for of in (self.pair, self.grade))
-        return LabelSets(self.topics, self.documents, pair, grade)
+        return replace(self, pair=pair, grade=grade)
 
     def most_judges(self) -> int:
         return int((~np.isnan(self._table[1])).sum(axis=0).max(initial=0))

@@ -1,14 +1,12 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.readers.rows import storable
+from annotation.uploads import SentFile
 from results.computing import request_result
 from results.kinds import Chart, Computed, Given, register_kind
 from results.models import Result
@@ -23,9 +21,6 @@ from retrieval.result_kinds.base import CollectionKind
 from retrieval.stored_files import files_on_disk, require_bearable, store_file
 from stats.libraries import pd
 from work.models import Job
-
-if TYPE_CHECKING:
-    from annotation.uploads import SentFile
 
 AUDIT = "audit_collection"
 Kind = CollectionFile.Kind

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan
@@ -125,6 +123,33 @@ def _labels(human: RelevanceGrades, machine: RelevanceGrades) -> _Labels:
             code="nothing_in_common",
         )
     return _Labels(human, machine, grades, (n_machine > 0) & (n_both == n_machine))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The documents of a run that the machine judged, where the measure looks.
+
+    The mean of all cells is the run's mean over topics; `people` is NaN where they were not
+    asked.
+    """
+
+    topic: Integers
+    machine: Floats
+    people: Floats
+    n_topics: int
+
+    def by_topic(self) -> tuple[Floats, Floats]:
+        """Of the documents that both judged, whose means are those of the labelled cells."""
+        both = ~np.isnan(self.people)
+        topics = np.unique(self.topic)
+        has = np.zeros(self.n_topics, dtype=bool)
+        has[topics] = True
+        share = has.sum() / max(int(both.sum()), 1)
+        machine, people = (
+            np.where(has, share * sum_by(self.topic[both], each[both], self.n_topics), np.nan)
+            for each in (self.machine, self.people)
+        )
+        return machine, people
 
 
 class _Scored:
@@ -324,33 +349,6 @@ def _notes(labels: _Labels, sample: Sample, is_shared: Flags) -> Iterator[str]:
 
 
 SUMS = ("P", "RBP")
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The documents of a run that the machine judged, where the measure looks.
-
-    The mean of all cells is the run's mean over topics; `people` is NaN where they were not
-    asked.
-    """
-
-    topic: Integers
-    machine: Floats
-    people: Floats
-    n_topics: int
-
-    def by_topic(self) -> tuple[Floats, Floats]:
-        """Of the documents that both judged, whose means are those of the labelled cells."""
-        both = ~np.isnan(self.people)
-        topics = np.unique(self.topic)
-        has = np.zeros(self.n_topics, dtype=bool)
-        has[topics] = True
-        share = has.sum() / max(int(both.sum()), 1)
-        machine, people = (
-            np.where(has, share * sum_by(self.topic[both], each[both], self.n_topics), np.nan)
-            for each in (self.machine, self.people)
-        )
-        return machine, people
 
 
 def is_sum_of_documents(one: Measure) -> bool:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +20,32 @@ from stats.ranking.pool_bias import judgments_only_of, new_by_depth, share_over_
 
 Flags = NDArray[np.bool_]
 NO_RUN = "(no pooled run)"
+
+
+Members = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Families:
+    """Runs in the pool and their groups; a run of no group is one by itself."""
+
+    runs: tuple[str, ...]
+    is_pooled: Members
+    # The groups of the pooled runs; named ones first.
+    groups: Mapping[str, tuple[str, ...]]
+
+    @property
+    def has_groups(self) -> bool:
+        return any(runs != (name,) for name, runs in self.groups.items())
+
+    def group_of(self, run: str) -> str:
+        return next((name for name, runs in self.groups.items() if run in runs), run)
+
+    def relatives(self, run: str) -> tuple[str, ...]:
+        return self.groups.get(self.group_of(run), (run,))
+
+    def members(self, runs: Sequence[str]) -> Members:
+        return np.isin(np.array(self.runs), list(runs))
 
 
 @dataclass(frozen=True)
@@ -120,32 +144,6 @@ def sources_of(pool: Pooled, confidence: float) -> Iterator[Row]:
             "reason": share.reason,
         }
         yield plain_values(row)
-
-
-Members = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Families:
-    """Runs in the pool and their groups; a run of no group is one by itself."""
-
-    runs: tuple[str, ...]
-    is_pooled: Members
-    # The groups of the pooled runs; named ones first.
-    groups: Mapping[str, tuple[str, ...]]
-
-    @property
-    def has_groups(self) -> bool:
-        return any(runs != (name,) for name, runs in self.groups.items())
-
-    def group_of(self, run: str) -> str:
-        return next((name for name, runs in self.groups.items() if run in runs), run)
-
-    def relatives(self, run: str) -> tuple[str, ...]:
-        return self.groups.get(self.group_of(run), (run,))
-
-    def members(self, runs: Sequence[str]) -> Members:
-        return np.isin(np.array(self.runs), list(runs))
 
 
 def families(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -196,6 +194,10 @@ def _units(family: Families) -> list[tuple[Unit, str, Flags]]:
     return units
 
 
+_Values = list[list[Floats]]
+_Table = tuple[_Values, Floats]
+
+
 class _Scores:
     def __init__(self, pool: Pooled, measures: tuple[Measure, ...], settings: Settings) -> None:
         self.pool, self.measures, self.settings = pool, measures, settings
@@ -266,10 +268,6 @@ class _Scores:
                     judged=float(self.judged[run, at]),
                     judged_without=float(judged[run, at]),
                 )
-
-
-_Values = list[list[Floats]]
-_Table = tuple[_Values, Floats]
 
 
 def _ranks(values: Floats) -> Integers:

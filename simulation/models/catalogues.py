@@ -1,22 +1,17 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Self
 
 from django.conf import settings
 from django.db import models
 
-from accounts.models import Membership, Team
+from accounts.models import Membership, Team, User
 from accounts.roles import SYSTEM_VIEWERS
 from work.contents import ContentField
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 NAME_LENGTH = 128
 
 
 class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
-    def visible_to(self, user: User) -> StoredCatalogueQuerySet:
+    def visible_to(self, user: User) -> Self:
         """Of the user's teams in which their role may see which recommender did what."""
         if user.is_superuser:
             return self
@@ -78,7 +73,7 @@ class CataloguePart(models.Model):
 
 
 class StoredRecommenderQuerySet(models.QuerySet["StoredRecommender"]):
-    def visible_to(self, user: User) -> StoredRecommenderQuerySet:
+    def visible_to(self, user: User) -> Self:
         if user.is_superuser:
             return self
         return self.filter(catalogue__in=StoredCatalogue.objects.visible_to(user))

@@ -1,30 +1,25 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import OuterRef, Subquery
 
-from accounts.models import Membership, Team
+from accounts.models import Membership, Team, User
 from accounts.roles import SYSTEM_VIEWERS, Role
 from annotation.models import Study
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
 
-if TYPE_CHECKING:
-    from accounts.models import User
-
 
 class StoredExperimentQuerySet(models.QuerySet["StoredExperiment"]):
-    def visible_to(self, user: User) -> StoredExperimentQuerySet:
+    def visible_to(self, user: User) -> Self:
         """Of the user's teams in which their role may see which recommender did what."""
         if user.is_superuser:
             return self
         teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
         return self.filter(team__in=teams)
 
-    def with_role_of(self, user: User) -> StoredExperimentQuerySet:
+    def with_role_of(self, user: User) -> Self:
         """For `StoredExperiment.role_of`."""
         of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
         return self.annotate(user_role=Subquery(of_user.values("role")[:1]))

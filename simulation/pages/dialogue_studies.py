@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -12,10 +10,12 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.models import User
 from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import record_in
 from annotation.exceptions import AnnotationError
+from annotation.models.studies import CountedStudy
 from annotation.pages.import_forms import teams_to_import_into
 from annotation.pages.study import (
     study_for,
@@ -45,10 +45,6 @@ from simulation.recorded_dialogues import origin_of
 from simulation.recorded_studies import MAKE_DIALOGUES, request_dialogue_study
 from simulation.result_kinds.dialogues import DialogueKind
 from work.models import Job
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from annotation.models.studies import CountedStudy
 
 JSON = "application/json"
 REPORT_JSON, ESTIMATES = "report.json", "estimates"

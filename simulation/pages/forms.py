@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -16,9 +16,6 @@ from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, controls, 
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.stored_experiments import FORM
 from simulation.users import NAMES, Kind, Mode
-
-if TYPE_CHECKING:
-    pass
 
 COMMON = ("nDCG@10", "RR@10", "Success@1", "nDCG@5", "P@5", "Success@10")
 DEFAULT_MEASURES = ("nDCG@10", "RR@10", "Success@1")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms
@@ -75,6 +73,79 @@ def new_recommender(request: HttpRequest) -> HttpResponse:
     status = 422 if form.errors else 200
     context = {"form": form, "teams": teams}
     return render(request, "simulation/new_recommender.html", context, status=status)
+
+
+KINDS = [
+    ("gru-sl", gettext_lazy("GRU-SL: supervised, by a margin to the target (Guo 2018)")),
+    ("gru-rl", gettext_lazy("GRU-RL: goes on from a GRU-SL, looking ahead (Guo 2018)")),
+    ("gru-rl-later", gettext_lazy("GRU-RL by policy gradient: goes on from a GRU-SL (Wu 2022)")),
+    ("ege", gettext_lazy("EGE: estimator, generator, evaluator (Wu 2021)")),
+]
+
+
+class TrainingForm(TeamForm):
+    field_order = ("name", "kind", "team")
+
+    name = forms.CharField(
+        label=gettext_lazy("Name of the recommender"),
+        max_length=NAME_LENGTH,
+        validators=[require_visible],
+        initial="GRU-SL",
+    )
+    kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=KINDS)
+    catalogue = forms.ChoiceField(
+        label=gettext_lazy("Catalogue"),
+        help_text=gettext_lazy(
+            "It recommends from this catalogue alone. Four fifths of the items are for training."
+        ),
+    )
+    n_items = forms.IntegerField(
+        label=gettext_lazy("Drawn shoes"), initial=5000, min_value=50, max_value=MOST_DRAWN
+    )
+    start_from = forms.ChoiceField(
+        label=gettext_lazy("Goes on from"),
+        required=False,
+        help_text=gettext_lazy("Of GRU-RL: a GRU-SL of the same catalogue, width and join."),
+    )
+    width = forms.IntegerField(label=gettext_lazy("Width"), initial=64, min_value=4, max_value=1024)
+    epochs = forms.IntegerField(
+        label=gettext_lazy("Epochs"), initial=15, min_value=1, max_value=MOST_EPOCHS
+    )
+    seed = forms.IntegerField(
+        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=2**31 - 1
+    )
+
+    def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
+        super().__init__(teams, *args, **kwargs)
+        catalogue, start = self.fields["catalogue"], self.fields["start_from"]
+        assert isinstance(catalogue, forms.ChoiceField)
+        assert isinstance(start, forms.ChoiceField)
+        catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
+        catalogue.choices = [
+            *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
+            (DRAWN, _("drawn shoes, as many as below")),
+        ]
+        supervised = StoredRecommender.objects.filter(catalogue__team__in=teams, kind="gru-sl")
+        rows = supervised.exclude(finished_at=None).select_related("catalogue")
+        self.supervised = {str(row.pk): row for row in rows}
+        names = [(key, f"{row} ({row.catalogue})") for key, row in self.supervised.items()]
+        start.choices = [("", _("nothing")), *names]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("kind") in REINFORCED and not data.get("start_from"):
+            self.add_error("start_from", _("Choose the GRU-SL that it goes on from."))
+        return data
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """Settings that differ from the published ones."""
+        return {name: self.cleaned_data[name] for name in ("width", "epochs", "seed")}
+
+    @property
+    def supervised_one(self) -> StoredRecommender | None:
+        """The recommender to start from."""
+        return self.supervised.get(self.cleaned_data["start_from"])
 
 
 @transaction.atomic
@@ -170,76 +241,3 @@ def delete(request: HttpRequest, key: int) -> HttpResponse:
         return redirect("console:recommender", row.pk)
     messages.success(request, _("“{title}” is deleted.").format(title=row.name))
     return redirect("console:recommenders")
-
-
-KINDS = [
-    ("gru-sl", gettext_lazy("GRU-SL: supervised, by a margin to the target (Guo 2018)")),
-    ("gru-rl", gettext_lazy("GRU-RL: goes on from a GRU-SL, looking ahead (Guo 2018)")),
-    ("gru-rl-later", gettext_lazy("GRU-RL by policy gradient: goes on from a GRU-SL (Wu 2022)")),
-    ("ege", gettext_lazy("EGE: estimator, generator, evaluator (Wu 2021)")),
-]
-
-
-class TrainingForm(TeamForm):
-    field_order = ("name", "kind", "team")
-
-    name = forms.CharField(
-        label=gettext_lazy("Name of the recommender"),
-        max_length=NAME_LENGTH,
-        validators=[require_visible],
-        initial="GRU-SL",
-    )
-    kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=KINDS)
-    catalogue = forms.ChoiceField(
-        label=gettext_lazy("Catalogue"),
-        help_text=gettext_lazy(
-            "It recommends from this catalogue alone. Four fifths of the items are for training."
-        ),
-    )
-    n_items = forms.IntegerField(
-        label=gettext_lazy("Drawn shoes"), initial=5000, min_value=50, max_value=MOST_DRAWN
-    )
-    start_from = forms.ChoiceField(
-        label=gettext_lazy("Goes on from"),
-        required=False,
-        help_text=gettext_lazy("Of GRU-RL: a GRU-SL of the same catalogue, width and join."),
-    )
-    width = forms.IntegerField(label=gettext_lazy("Width"), initial=64, min_value=4, max_value=1024)
-    epochs = forms.IntegerField(
-        label=gettext_lazy("Epochs"), initial=15, min_value=1, max_value=MOST_EPOCHS
-    )
-    seed = forms.IntegerField(
-        label=gettext_lazy("Seed"), initial=0, min_value=0, max_value=2**31 - 1
-    )
-
-    def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
-        super().__init__(teams, *args, **kwargs)
-        catalogue, start = self.fields["catalogue"], self.fields["start_from"]
-        assert isinstance(catalogue, forms.ChoiceField)
-        assert isinstance(start, forms.ChoiceField)
-        catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
-        catalogue.choices = [
-            *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
-            (DRAWN, _("drawn shoes, as many as below")),
-        ]
-        supervised = StoredRecommender.objects.filter(catalogue__team__in=teams, kind="gru-sl")
-        rows = supervised.exclude(finished_at=None).select_related("catalogue")
-        self.supervised = {str(row.pk): row for row in rows}
-        names = [(key, f"{row} ({row.catalogue})") for key, row in self.supervised.items()]
-        start.choices = [("", _("nothing")), *names]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if data.get("kind") in REINFORCED and not data.get("start_from"):
-            self.add_error("start_from", _("Choose the GRU-SL that it goes on from."))
-        return data
-
-    @property
-    def choices(self) -> dict[str, Any]:
-        """Settings that differ from the published ones."""
-        return {name: self.cleaned_data[name] for name in ("width", "epochs", "seed")}
-
-    @property
-    def supervised_one(self) -> StoredRecommender | None:
-        """The recommender to start from."""
-        return self.supervised.get(self.cleaned_data["start_from"])

@@ -1,11 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
+from annotation.models.studies import CountedStudy
 from annotation.pages.study import (
     ANSWER,
     Facts,
@@ -22,9 +21,6 @@ from results.models import Result
 from simulation.models import DialogueStudy
 from simulation.pages.experiments import experiment_for
 from simulation.recorded_studies import MAKE_DIALOGUES
-
-if TYPE_CHECKING:
-    from annotation.models.studies import CountedStudy
 
 
 def _dialogue_counts() -> dict[str, Any]:
