@@ -3,17 +3,19 @@ the log of what was done in a team's name; and the tokens of programs."""
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Self, TypeVar
 
 from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from accounts.exceptions import TeamUnknown, UserUnknown
 from accounts.names import require_visible
-from accounts.roles import Permission, Role, permissions_in_scopes
+from accounts.roles import SYSTEM_VIEWERS, Permission, Role, permissions_in_scopes
 
 
 class User(AbstractUser):
@@ -104,6 +106,28 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}, {self.role} of {self.team}"
+
+
+RowOfTeam = TypeVar("RowOfTeam", bound=models.Model)
+
+
+class TeamRowQuerySet(models.QuerySet[RowOfTeam]):
+    """Rows of teams, for those whose role may see which system did what."""
+
+    team_field = "team"
+
+    def visible_to(self, user: User) -> Self:
+        if user.is_superuser:
+            return self
+        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
+        return self.filter(**{f"{self.team_field}__in": teams})
+
+    def with_role_of(self, user: User) -> Self:
+        """Each row with `user_role`, the user's role in its team; "owner" for superusers."""
+        if user.is_superuser:
+            return self.annotate(user_role=models.Value(Role.OWNER))
+        of_user = Membership.objects.filter(team=OuterRef(self.team_field), user=user.pk)
+        return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
 
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):

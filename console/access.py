@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
-from accounts.models import ApiToken, Membership, Team, User
+from accounts.models import ApiToken, Membership, RowOfTeam, Team, TeamRowQuerySet, User
 from accounts.roles import Permission, Role, permissions_of
 from accounts.teams import permissions_in_team
 
@@ -54,6 +54,17 @@ def team_for(
         roles = [Role(member.role) for member in members]
         raise PermissionDenied(refusal_of(roles, permission))
     return team, permissions
+
+
+def team_row_for(
+    request: HttpRequest, rows: TeamRowQuerySet[RowOfTeam], permission: Permission, **lookup: object
+) -> RowOfTeam:
+    """404 for whoever may not see the row, 403 where their role is too small."""
+    user = person(request)
+    row = get_object_or_404(rows.visible_to(user).with_role_of(user), **lookup)
+    role: str = row.user_role  # type: ignore[attr-defined]
+    require_permission(request, [Role(role)], permission)
+    return row
 
 
 def page_permissions(request: HttpRequest) -> frozenset[Permission]:

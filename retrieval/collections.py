@@ -131,7 +131,6 @@ def _delete(collection: Collection, actor: User | None, details: dict[str, objec
 
 
 def delete_large_collection(running: RunningJob) -> str:
-    """Delete the collection of a job result by result and file by file, and then itself."""
     rows = Collection.objects.select_related("team").filter(pk=running.arguments["collection"])
     if (collection := rows.first()) is None:
         return _("It is deleted already.")

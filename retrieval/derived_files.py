@@ -173,7 +173,6 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def offered_models() -> dict[str, str]:
-    """The models that pages offer, by their names without a path of this machine."""
     return {Checkpoint(model).label: model for model in settings.EMBEDDING_MODELS}
 
 
@@ -242,7 +241,6 @@ def _zipped(vectors: Vectors, folder: Path, name: str) -> Path:
 def _store_vectors(
     collection: Collection, path: Path, signature: str, actor: User | None
 ) -> CollectionFile:
-    """The file of these vectors; that of an attempt before this one, where it was kept already."""
     kind = Kind.EMBEDDINGS
     existing = collection.files.filter(kind=kind, signature=signature).first()
     if existing is None:

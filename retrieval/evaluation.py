@@ -134,7 +134,6 @@ def lists_of_run(
 
 
 def _numbered_after(names: Sequence[str], others: Sequence[str]) -> Integers:
-    """The positions of the others among the names; those that are not there come after."""
     position = positions(others, names)
     is_new = position < 0
     position[is_new] = len(names) + np.arange(int(is_new.sum()))

@@ -274,7 +274,6 @@ def confirm_file(*, file: CollectionFile, actor: User | None) -> bool:
 
 
 def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]]) -> None:
-    """Keep what is wrong, and nothing of the content, which is of no use."""
     file.faults = storable(
         [[line, problem[:LONGEST_FAULT]] for line, problem in faults[:FAULTS_KEPT]]
     )

@@ -110,7 +110,6 @@ class Basis:
         return self.study is not None and self.pool_study is not None
 
     def result(self, kind: str) -> Result | None:
-        """The newest of a kind of the evaluated qrels, or else the newest."""
         versions = self.versions[kind]
         return next((one for one in versions if self.is_of_same(one)), next(iter(versions), None))
 
@@ -149,7 +148,6 @@ class Basis:
         )
 
     def parts(self) -> list[Any]:
-        """Everything that the report depends on, for its fingerprint."""
         parts: list[Any] = [(one.kind, one.number, one.fingerprint) for one in self.used()]
         parts += [(kind, len(versions)) for kind, versions in self.versions.items()]
         parts += [

@@ -393,7 +393,6 @@ def _require_complete(
 
 
 def _few(name: str, n: int) -> str:
-    """That a pilot has few of a facet, with places for both numbers."""
     texts = {
         "system": ngettext(
             "{n} system in the pilot: intervals are a rough guide below {few}",

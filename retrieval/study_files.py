@@ -226,7 +226,6 @@ def line_provenance(study: Study) -> RowFile:
 
 
 def released_zip(study: Study) -> Iterator[bytes]:
-    """The files of the released layout; written first, so that a refusal comes before them."""
     archive = BytesIO()
     with TemporaryDirectory() as folder:
         source = judgment_source(study)

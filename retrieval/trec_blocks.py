@@ -76,7 +76,6 @@ def columns_of(
 
 
 def read_in_blocks(blocks: Iterable[bytes], layout: Layout) -> Columns | None:
-    """All columns, or None where a line must be looked at by itself."""
     topics: list[Any] = []
     documents: list[Any] = []
     values: list[Floats] = []

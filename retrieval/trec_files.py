@@ -383,7 +383,6 @@ class _Lines:
         return self.take_named(number, dict(zip(self.layout.columns, texts, strict=True)))
 
     def take_named(self, number: int, named: Named) -> CodedText | None:
-        """Keep the values of a line or record, or say what is wrong with it."""
         names = named["topic"], named["docno"]
         if "\0" in "".join(named.values()):
             return CodedText("it holds a NUL character.", code="nul")

@@ -77,7 +77,6 @@ class Catalogue:
         return len(self.ids)
 
     def words(self, item: int) -> str:
-        """The caption, or the attributes, or ""."""
         if self.captions:
             return self.captions[item]
         return ", ".join(self.attributes.describe(item).values()) if self.attributes else ""
@@ -105,7 +104,6 @@ class Catalogue:
         return distance
 
     def numbers(self, ids: Sequence[str]) -> Integers:
-        """Positions of ids; -1 for unknown ids."""
         return np.array([self.number_of.get(one, -1) for one in ids], dtype=np.intp)
 
 

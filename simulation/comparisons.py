@@ -204,8 +204,6 @@ class Variant:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Several means if judgments are drawn."""
-
     name: str
     value: str
     draws: tuple[Floats, ...]
@@ -240,7 +238,6 @@ def sensitivity(
 
 
 def _choices(experiment: Experiment, seed: int, n_repeats: int) -> Iterator[_Choice]:
-    """Each is evaluated once, for all users and measures."""
     settings, last = experiment.settings, experiment.settings.n_turns
     for qrels in get_args(Qrels):
         evaluated = experiment.evaluated(qrels, settings.carry)
@@ -267,7 +264,6 @@ def _other_judgments(
 
 
 def _other_users(experiment: Experiment, user: int, own: Floats) -> Iterator[_Choice]:
-    """The base, mode, tolerance or probability differs."""
     for number, other in enumerate(experiment.users):
         if number != user:
             as_other = np.broadcast_to(own[:, number : number + 1], own.shape)

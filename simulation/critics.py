@@ -126,7 +126,6 @@ def _features(kinds: Sequence[Attribute]) -> list[str]:
 
 
 def _by_rarity(codes: Integers) -> Integers:
-    """Attributes whose commonest value is rarest come first."""
     commonest = [np.bincount(column).max() for column in codes.T]
     return np.asarray(np.argsort(np.argsort(commonest, kind="stable"), kind="stable"))
 
@@ -191,15 +190,12 @@ NO_TEXT = CodedText("the caption is empty", "empty_caption")
 
 @dataclass(frozen=True)
 class RelativeCaption:
-    """What a person said of an item relative to another."""
-
     text: str
     reference: str = ""
     target: str = ""
 
 
 def read_captions(path: Path, *, report: ReadingReport | None = None) -> list[RelativeCaption]:
-    """In the file's order; the report counts empty captions."""
     report = report or ReadingReport()
     captions: list[RelativeCaption] = []
     try:
@@ -219,7 +215,6 @@ def read_captions(path: Path, *, report: ReadingReport | None = None) -> list[Re
 
 
 def _caption_texts(row: Row) -> tuple[str, str, list[str]]:
-    """The item referred to, the item described, and the texts."""
     for reference, target, text in (SHOES, FASHION_IQ):
         value = row.fields.get(text)
         if isinstance(value, str | list):

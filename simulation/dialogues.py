@@ -15,7 +15,7 @@ from simulation.catalogue import LEAVE, SWITCH, Catalogue, uniform
 from simulation.critics import Critic
 from simulation.recommenders import Recommender
 from simulation.targets import Targets
-from simulation.users import Flags, Situation, UserSimulator
+from simulation.users import Flags, MetaUser, Situation
 from stats.arguments import Floats, Integers
 
 DEPTH = 10
@@ -52,7 +52,7 @@ class Turns:
 def leaves_before(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     seeds: Sequence[int],
     n_turns: int,
 ) -> Integers:
@@ -94,7 +94,7 @@ class DialogueLog:
 
     catalogue: Catalogue
     targets: Targets
-    users: tuple[UserSimulator, ...]
+    users: tuple[MetaUser, ...]
     seeds: tuple[int, ...]
     recommender: dict[str, Any]
     critic: Critic
@@ -116,7 +116,6 @@ class DialogueLog:
 
     @property
     def n_rankings(self) -> int:
-        """Without shared paths it would be one per turn of each dialogue."""
         return sum(len(lists) for lists in self.lists[1:])
 
     def rankings(self, turn: int) -> Integers:
@@ -171,7 +170,7 @@ class DialogueLog:
 def simulate(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     recommender: Recommender,
     critic: Critic,
     *,
@@ -239,7 +238,7 @@ def _first(start: Integers, seeds: Sequence[int], recommender: Recommender) -> P
 def _in_force(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     seeds: Sequence[int],
     critique: int,
     paths: Paths,

@@ -62,7 +62,6 @@ def drawn_catalogue(n_items: int, *, seed: int = 0, noise: float = NOISE) -> Cat
 
 
 def attribute_embeddings(codes: Integers, *, seed: int, noise: float = NOISE) -> Floats:
-    """Shape (n_items, 64)."""
     rng = np.random.default_rng([seed, 1])
     embeddings = noise * np.random.default_rng([seed, 2]).normal(size=(len(codes), WIDTH))
     embeddings /= np.sqrt(WIDTH)
@@ -173,7 +172,6 @@ MATERIALS = {
 
 
 def title(attributes: Mapping[str, str]) -> str:
-    """Text alternative of the picture."""
     kept = ("colour", "pattern", "material", "category")
     heel = "no" if attributes["heel"] == "none" else attributes["heel"]
     return (

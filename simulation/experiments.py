@@ -11,7 +11,7 @@ from simulation.critics import Critic
 from simulation.dialogues import DEPTH, DialogueLog, simulate
 from simulation.recommenders import Recommender
 from simulation.targets import NONE, Targets
-from simulation.users import Mode, UserSimulator
+from simulation.users import MetaUser, Mode
 from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 from stats.ranking.topic_means import TopicMean, mean_over_topics
@@ -146,7 +146,7 @@ def outcomes(
 class Experiment:
     catalogue: Catalogue
     targets: Targets
-    users: tuple[UserSimulator, ...]
+    users: tuple[MetaUser, ...]
     outcomes: dict[str, Outcomes]
     settings: Settings
     notes: tuple[str, ...] = field(default=())
@@ -162,7 +162,6 @@ class Experiment:
         }
 
     def rows(self, turns: Sequence[int] | None = None) -> Iterator[Row]:
-        """By recommender, user, measure and turn (all by default)."""
         for name, each in self.outcomes.items():
             for number, user in enumerate(self.users):
                 for one in each.measures:
@@ -198,7 +197,7 @@ class Experiment:
 def run_experiment(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     recommenders: Sequence[tuple[Recommender, Critic]],
     settings: Settings,
     *,
@@ -240,11 +239,10 @@ def _require_names(argument: str, names: Sequence[str]) -> None:
 def notes_of(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     recommenders: Sequence[tuple[Mapping[str, Any], Critic]],
     settings: Settings,
 ) -> Iterator[str]:
-    """Recommenders are records, each with its critic."""
     if catalogue.is_stand_in:
         yield (
             "embeddings are stand-ins, drawn for ids whose own are not at hand: the numbers show "
@@ -321,7 +319,6 @@ def _of_turn(
     relevant: Integers,
     rejected: Integers,
 ) -> Floats:
-    """Each measure of a turn's lists, and the share judged of their first ten, by dialogue."""
     path = log.path[..., turn]
     target = np.empty(len(log.lists[turn]), dtype=np.intp)
     target[path] = np.broadcast_to(np.arange(len(log.targets)), path.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -14,10 +14,13 @@ from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 from results.tables import Record
 from simulation.experiments import Experiment
+from simulation.models import SimulatedUser
 from simulation.users import MetaUser
 from stats.libraries import pd
 from stats.ranking import Measure
 
+# Of a design, or stored with a run.
+AnyUser = MetaUser | SimulatedUser
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3
 # Of the theme's colours; with more lines, twenty that are less far apart.
@@ -61,7 +64,6 @@ def by_p_switch(experiment: Experiment, measure: Measure) -> Picture:
 
 
 def pictures(experiment: Experiment) -> dict[str, Picture]:
-    """By file name, only those with several values to show."""
     users = [user for user in experiment.users if isinstance(user, MetaUser)]
     charts: dict[str, Picture] = {}
     for measure in experiment.settings.measures:
@@ -106,7 +108,6 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
-    """Recommenders are in the order of the rows, as in the tables."""
     order = list(dict.fromkeys(rows["recommender"]))
     facet = alt.Facet("recommender:N", title=None, sort=order)
     picture: Picture = layered.facet(facet=facet, columns=N_COLUMNS)
@@ -114,27 +115,15 @@ def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
 
 
 def _wider(n_lines: int) -> dict[str, Any]:
-    """A color scale without repeated colors."""
     return {"scale": alt.Scale(scheme="tableau20")} if n_lines > N_COLOURS else {}
 
 
-def has_several(users: Iterable[Choices], field: str) -> bool:
+def has_several(users: Iterable[AnyUser], field: str) -> bool:
     kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
     return len({getattr(user, field) for user in users if user.kind in kinds}) > 1
 
 
-class Choices(Protocol):
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def tolerance(self) -> int: ...
-
-    @property
-    def p_switch(self) -> float: ...
-
-
-def line_of(user: Choices, field: str) -> dict[str, Any]:
+def line_of(user: AnyUser, field: str) -> dict[str, Any]:
     """A user's position on an axis, and its line: all other choices."""
     other = "p_switch" if field == "tolerance" else "tolerance"
     kind = "MetaSimTol"
@@ -160,7 +149,6 @@ def in_lines(name: str) -> str:
 
 
 def spans_figure(rows: pd.DataFrame, axis: str, *, reference: float | None = None) -> Picture:
-    """A point with its interval for each `name`; a line at `reference`."""
     rows = rows.assign(name=rows["name"].map(in_lines))
     names = list(dict.fromkeys(rows["name"]))
     title = axis_title(axis)

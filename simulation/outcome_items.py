@@ -43,8 +43,6 @@ class Ending:
 
 @dataclass(frozen=True)
 class RecordedEndings:
-    """By recommender, user, target and seed."""
-
     of: Mapping[tuple[str, str, str, int], Ending]
     recommenders: tuple[str, ...]
     users: tuple[str, ...]
@@ -52,7 +50,6 @@ class RecordedEndings:
     seeds: tuple[int, ...]
 
     def final(self, recommender: str, user: str, target: str) -> Ending:
-        """Of the first seed."""
         return self.of[recommender, user, target, min(self.seeds)]
 
     def outcome(self, recommender: str, user: str, target: str) -> float:
@@ -62,7 +59,6 @@ class RecordedEndings:
 
 
 def read_endings(path: Path) -> RecordedEndings:
-    """Raises DialoguesUnfit."""
     of: dict[tuple[str, str, str, int], Ending] = {}
     for _number, row in log_rows(path, NEEDED):
         key = (row["recommender"], row["user"], row["target"], row["seed"])

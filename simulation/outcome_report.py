@@ -97,7 +97,6 @@ def _finals(study: Study) -> pd.DataFrame:
 
 
 def _complete(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Values of the candidates by answer; answers with all candidates only."""
     for item, rows in frame.groupby("item", sort=False):
         values = rows.pivot(index="candidate", columns="answer", values="value")
         if (complete := values.dropna(axis=1)).shape[1]:
@@ -241,7 +240,6 @@ def outcome_result(
 
 
 def _ceiling(people: PeoplesOutcomes, seed: int) -> tuple[Ceiling, str]:
-    """Over targets judged by two annotators, if there are enough."""
     has_two = (~np.isnan(people.ratings[0])).sum(axis=1) >= 2
     if (n := int(has_two.sum())) < LEAST_TARGETS:
         return Ceiling({}, {}), f"{n} targets have two annotators; {LEAST_TARGETS} are needed"

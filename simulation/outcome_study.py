@@ -70,7 +70,6 @@ class Order:
 
 
 def plain_limits(limits: tuple[float, float]) -> list[float | None]:
-    """NaN becomes None, for JSON."""
     return [None if isnan(one) else one for one in limits]
 
 
@@ -214,7 +213,6 @@ def ceiling(ratings: Floats, *, n_splits: int = 100, seed: int = 0) -> Ceiling:
 
 
 def _mean_of(ratings: Floats, chosen: Flags) -> Floats:
-    """Shape (n_recommenders, n_targets)."""
     return np.asarray((np.nan_to_num(ratings) * chosen).sum(axis=2) / chosen.sum(axis=1))
 
 

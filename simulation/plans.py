@@ -51,18 +51,15 @@ class Plan:
 
     @property
     def n_runs(self) -> int:
-        """Dialogues per target."""
         return len(self.users) * len(self.recommenders) * len(self.settings.seeds)
 
     def seconds(self, n_targets: int, n_items: int) -> float:
-        """Estimated time on one core."""
         n_turns = self.n_runs * n_targets * self.settings.n_turns
         a_turn = SECONDS_A_TURN + SECONDS_AN_EVALUATION + SECONDS_A_RANKED_ITEM * n_items
         return SECONDS_AROUND + n_turns * a_turn
 
 
 def plan_of(rules: Mapping[str, Any]) -> Plan:
-    """Raises ExperimentUnfit."""
     try:
         plan = Plan(
             users=tuple(named_user(name, mode=rules["mode"]) for name in rules["users"]),
@@ -162,14 +159,12 @@ def controls(plan: Plan) -> list[str]:
 
 
 def named_twice(what: str, names: Sequence[str]) -> Iterator[str]:
-    """A sentence for each repeated name."""
     for name, n in Counter(names).items():
         if n > 1:
             yield _("{what} {name} is named twice.").format(what=what, name=name)
 
 
 def require_bearable(plan: Plan, n_targets: int) -> None:
-    """Refuse an experiment that would run for days."""
     if plan.n_runs * n_targets > MOST_DIALOGUES:
         raise ExperimentUnfit(
             _(
@@ -181,8 +176,6 @@ def require_bearable(plan: Plan, n_targets: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to simulate, by the names of a command line."""
-
     catalogue: str
     recommenders: tuple[str, ...]
     users: tuple[str, ...]
@@ -198,7 +191,6 @@ class Request:
 
 
 def run_request(request: Request, *, progress: Progress = silently) -> Experiment:
-    """Raises ValueError for an unknown name."""
     seed = request.settings.seeds[0]
     users = [named_user(name, mode=request.mode, **request.choices) for name in request.users]
     catalogue = named_catalogue(request.catalogue, seed=seed)
@@ -255,7 +247,6 @@ RECOMMENDERS = "random, embedding, embedding:RECENCY, or the FILE of a trained o
 
 
 def named_catalogue(name: str, *, seed: int = 0) -> Catalogue:
-    """Raises ValueError with the known names."""
     kind, _, rest = name.partition(":")
     files = [Path(part) for part in rest.split(",")]
     readers: dict[tuple[str, int], Callable[..., Catalogue]] = {
@@ -296,7 +287,6 @@ def _user_of_spec(spec: str, mode: Mode) -> MetaUser:
 
 
 def _choice(text: str) -> tuple[str, Any]:
-    """Name and value of the field's type."""
     name, _, value = (part.strip() for part in text.partition("="))
     if name in ("sticky", "target_among"):
         if value not in ("yes", "no"):
@@ -342,7 +332,6 @@ def named_recommender(name: str, catalogue: Catalogue, critic: Critic) -> Recomm
 def named_critic(
     catalogue: Catalogue, captions: Path | None = None, *, report: ReadingReport | None = None
 ) -> Critic:
-    """In people's words if a file of captions is named."""
     critic = critic_of(catalogue)
     if captions is None:
         return critic

@@ -30,7 +30,6 @@ MOST_LEVELS = 10
 
 
 def read_folder(folder: Path, *, source: str = "") -> Catalogue:
-    """Our own layout; the default name is the folder's."""
     ids = read_names(folder / "ids.txt")
     attributes, captions = folder / "attributes.csv", folder / "captions.txt"
     catalogue = Catalogue(
@@ -94,7 +93,6 @@ def _distinct(rows: Floats) -> int:
 
 
 def read_names(path: Path) -> list[str]:
-    """One name per line."""
     names = [line.strip() for line in _lines(path)]
     if "" in names:
         raise CatalogueUnfit(
@@ -142,7 +140,6 @@ def read_embeddings(path: Path, n_items: int) -> Floats:
 
 
 def read_attributes(path: Path, ids: list[str]) -> Attributes:
-    """Lines can be in any order."""
     rows = _rows_by_id(path)
     names = [name for name in next(iter(rows.values())) if name != "id"] if rows else []
     _require_storable(path, names, "Column")
@@ -216,12 +213,10 @@ PATTERNS = (
 
 
 def is_known(name: str) -> bool:
-    """Whether a file of that name belongs to a catalogue."""
     return any(fnmatch(name, pattern) for pattern in PATTERNS)
 
 
 def read_sent(folder: Path, *, source: str = "") -> Catalogue:
-    """An uploaded catalogue in any layout; captions are read separately."""
     if (folder / IDS).exists():
         return read_folder(folder, source=source)
     if sprite := _only(folder, "*sprite*.png"):
@@ -247,7 +242,6 @@ def captions_of(folder: Path) -> Path | None:
 
 
 def _only(folder: Path, pattern: str) -> Path | None:
-    """None if there is no such file; two are refused."""
     paths = sorted(folder.glob(pattern))
     if len(paths) > 1:
         names = " and ".join(path.name for path in paths[:2])

@@ -37,7 +37,6 @@ IMPORTS: dict[str, str] = {
 
 
 def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and row. Raises DialoguesUnfit if a field is missing."""
     try:
         with plain_file(path).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -49,7 +48,6 @@ def log_rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, dict[str,
 
 
 def require_log(name: str, first_line: str) -> None:
-    """Refuse a file whose first line is not that of a log."""
     _row(Path(name), 1, first_line, ("recommender", "user", "seed", "target", "turn", "shown"))
 
 
@@ -129,7 +127,6 @@ def product_candidate(catalogue: Catalogue, name: str) -> CandidateDraft:
 
 
 def dialogues_of(study: Study, kind: str) -> DialogueStudy:
-    """Raises DialoguesUnfit if the study is not of such dialogues."""
     dialogues = DialogueStudy.objects.filter(study=study, kind=kind).first()
     if dialogues is None:
         raise DialoguesUnfit(
@@ -179,7 +176,6 @@ class TurnDraft:
 
 
 def read_turns(path: Path) -> list[TurnDraft]:
-    """Losses and gains of a log. Raises DialoguesUnfit if there are none."""
     if turns := losses_and_gains(path):
         return turns
     raise DialoguesUnfit(_("{file} has no turn that was a loss or a gain.").format(file=path.name))
@@ -297,7 +293,6 @@ def switching_items(
     per_target: int = 2,
     seed: int = 0,
 ) -> SwitchingItems:
-    """Raises DialoguesUnfit."""
     turns = read_turns(log)
     require_same_items(catalogue, turns)
     drawn = drawn_turns(turns, accepted, per_target=per_target, seed=seed)

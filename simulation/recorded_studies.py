@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,35 +13,20 @@ from annotation.imports import ImportResult, import_study
 from annotation.models import Study
 from annotation.new_studies import begin_study
 from annotation.protocols.templates import read_protocol
-from annotation.readers.drafts import StudyDraft
 from annotation.study_facts import request_study_job
 from annotation.uploads import PART_BYTES, SentFile, plain_file_name, require_size
 from presentation.records import group_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
-from simulation.outcome_items import outcome_items
+from simulation.outcome_items import OutcomeItems, outcome_items
 from simulation.plans import plan_of
-from simulation.recorded_dialogues import log_sha256, require_log, switching_items
+from simulation.recorded_dialogues import SwitchingItems, log_sha256, require_log, switching_items
 from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_catalogues import read_stored
 from work.execution import RunningJob
 
-
-class DialogueItems(Protocol):
-    """Items made of a log, and the data that workers do not see."""
-
-    @property
-    def kind(self) -> DialogueStudy.Kind: ...
-
-    @property
-    def draft(self) -> StudyDraft: ...
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Fields of the `DialogueStudy`."""
-        ...
-
-    def store(self, dialogues: DialogueStudy) -> None: ...
+# Made of a log, with the data that workers do not see.
+DialogueItems = OutcomeItems | SwitchingItems
 
 
 @transaction.atomic
@@ -54,7 +39,6 @@ def import_dialogues(
     owner: Any = None,
     team: Team | None = None,
 ) -> ImportResult:
-    """Make a new study, ready to launch; the template has the name of its kind."""
     if Study.objects.filter(slug=slug).exists():
         raise DialoguesUnfit(
             _("There is a study '{study}' already. Choose another name.").format(study=slug),
@@ -76,7 +60,6 @@ def import_dialogues(
 
 @transaction.atomic
 def fill_dialogues(dialogues: DialogueStudy, items: DialogueItems, *, log: Path) -> ImportResult:
-    """Add the items of the log to a study that has none."""
     imported = import_study(draft=items.draft, path=log, slug=dialogues.study.slug)
     _store(dialogues, items, log)
     return imported
@@ -172,7 +155,6 @@ def _require_log(dialogues: DialogueStudy) -> None:
 def _items_of_log(
     dialogues: DialogueStudy, experiment: StoredExperiment, log: Path
 ) -> DialogueItems:
-    """An uploaded log that cannot be used is deleted at once."""
     try:
         return _items(dialogues, experiment, log)
     except DialoguesUnfit:

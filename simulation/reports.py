@@ -138,7 +138,6 @@ def _bounds(rows: Cells) -> Iterator[str]:
 
 
 def _corners(cutoff: int, rr_cutoff: int | None, n_items: int) -> list[tuple[float, float]]:
-    """RR and nDCG of one relevant item at each rank, and of none."""
     last = n_items if rr_cutoff is None else rr_cutoff
     return [(0.0, 0.0)] + [
         (1 / rank if rank <= last else 0.0, 1 / log2(rank + 1) if rank <= cutoff else 0.0)
@@ -215,8 +214,6 @@ class Improvement:
 
 @dataclass(frozen=True)
 class Table:
-    """Means of each user by (recommender, measure), at one turn."""
-
     turn: int
     columns: tuple[tuple[str, Measure], ...]
     rows: tuple[tuple[str, tuple[float, ...]], ...]
@@ -236,7 +233,6 @@ class Table:
 
 
 def results_table(experiment: Experiment, *, turn: int | None = None) -> Table:
-    """At the last turn by default."""
     turn = turn or experiment.settings.n_turns
     columns = tuple(
         (name, one) for name, each in experiment.outcomes.items() for one in each.measures
@@ -272,7 +268,6 @@ def _improvements(
 def improvement(
     recommender: str, measure: Measure, base: float, best: float, user: str, n_rows: int
 ) -> Improvement:
-    """Undefined if the base, or both, are 0."""
     of_base = 100 * (best - base) / base if base else nan
     symmetric = 200 * (best - base) / (best + base) if best + base else nan
     gain = expected_maximum(n_rows)
@@ -295,7 +290,6 @@ def _faults(
     columns: Sequence[tuple[str, Measure]],
     rows: Sequence[tuple[str, tuple[float, ...]]],
 ) -> Iterator[str]:
-    """Impossible values, which would be a bug of this program."""
     qrels = experiment.settings.qrels
     single = [
         user.name

@@ -28,7 +28,7 @@ from simulation.stored_catalogues import read_stored, read_stored_critic
 from simulation.stored_experiments import FORM, subject_of, targets_of_experiment
 from simulation.stored_results import write_results
 from simulation.targets import Targets
-from simulation.users import UserSimulator
+from simulation.users import MetaUser
 from work.execution import RunningJob
 from work.tasks import request_job
 
@@ -149,7 +149,6 @@ def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None
 
 
 def evaluate_run(running: RunningJob) -> str:
-    """Evaluate all dialogues of a version and store the results."""
     version = version_of(running)
     if version.finished_at is None:
         experiment = joined_experiment(version)
@@ -163,7 +162,6 @@ def evaluate_run(running: RunningJob) -> str:
 
 
 def joined_experiment(version: ExperimentVersion) -> Experiment:
-    """As if it had been run at once."""
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
     critic = read_stored_critic(version.experiment.catalogue)
@@ -184,7 +182,6 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
 
 
 def version_of(running: RunningJob) -> ExperimentVersion:
-    """Raises ExperimentUnfit if it was deleted."""
     rows = ExperimentVersion.objects.select_related("experiment__catalogue", "experiment__team")
     version = rows.filter(pk=running.arguments["version"]).first()
     if version is None:
@@ -203,15 +200,12 @@ OF_ITEMS = ("shown", "in_force", "path", "leaves_before")
 
 @dataclass(frozen=True)
 class Piece:
-    """An unpacked log, with the positions of its users and seed."""
-
     first_user: int
     seed: int
     arrays: dict[str, Any]
 
 
 def packed_log(log: DialogueLog) -> bytes:
-    """Compressed arrays; items are 32-bit numbers."""
     arrays: dict[str, Any] = {name: getattr(log, name) for name in ARRAYS}
     arrays |= {name: arrays[name].astype(np.int32) for name in OF_ITEMS}
     arrays |= {f"lists_{turn}": lists.astype(np.int32) for turn, lists in enumerate(log.lists)}
@@ -229,12 +223,11 @@ def unpacked_log(content: bytes) -> dict[str, Any]:
 def joined_log(
     catalogue: Catalogue,
     targets: Targets,
-    users: Sequence[UserSimulator],
+    users: Sequence[MetaUser],
     seeds: Sequence[int],
     critic: Critic,
     pieces: Sequence[Piece],
 ) -> DialogueLog:
-    """All users and seeds of one recommender."""
     shape = (len(users), len(seeds))
     first = pieces[0].arrays
     whole = {
@@ -272,7 +265,6 @@ LOG_NAME = "dialogues.jsonl"
 
 
 def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
-    """Every turn of every dialogue, piece by piece."""
     plan = plan_of(version.rules)
     catalogue = read_stored(version.experiment.catalogue)
     targets = targets_of_experiment(version.experiment, plan)
@@ -285,6 +277,5 @@ def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
 
 
 def log_lines(version: ExperimentVersion) -> Iterator[str]:
-    """As `simulate --log` writes them."""
     for row in dialogue_rows(version):
         yield f"{json.dumps(row, ensure_ascii=False)}\n"

@@ -58,7 +58,6 @@ def drawn_products(
 def stand_ins(
     *, team: Team, ids: Sequence[str], seed: int = 0, actor: User | None
 ) -> StoredCatalogue:
-    """For ids without embeddings; results are marked."""
     name = _("{n} ids with stand-in embeddings, seed {seed}").format(n=f"{len(ids):,}", seed=seed)
     content = packed({IDS: _lines(ids)})
     stand_in_catalogue(list(ids), seed=seed)  # a CatalogueUnfit now, and not in the background
@@ -115,7 +114,6 @@ def _store(
 
 @transaction.atomic
 def delete_catalogue(*, catalogue: StoredCatalogue, actor: User | None) -> None:
-    """Refused while an experiment or recommender uses it."""
     team, name = catalogue.team, catalogue.name
     StoredCatalogue.objects.select_for_update().get(pk=catalogue.pk)
     # Its recommenders would go with it, which nobody asked for.
@@ -135,7 +133,6 @@ def read_stored(row: StoredCatalogue) -> Catalogue:
 
 
 def read_stored_critic(row: StoredCatalogue) -> Critic:
-    """In people's words if captions were uploaded."""
     return _critic(row.pk, row.sha256)
 
 
@@ -184,7 +181,6 @@ def pictures_zip(catalogue: Catalogue) -> bytes:
 
 @contextmanager
 def _unpacked(content: bytes) -> Iterator[Path]:
-    """The known files of a zip, in a temporary folder."""
     most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
     with TemporaryDirectory(prefix="assay-catalogue-") as name:
         folder, path = Path(name), Path(name) / "catalogue.zip"
@@ -211,7 +207,6 @@ def _unpacked(content: bytes) -> Iterator[Path]:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Known files of a zip by name without folders."""
     members: dict[str, zipfile.ZipInfo] = {}
     for one in archive.infolist():
         base = short_file_name(Path(one.filename).name)

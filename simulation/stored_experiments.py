@@ -107,7 +107,6 @@ def _create_row(name: str, **fields: Any) -> StoredExperiment:
 
 
 def targets_of_experiment(experiment: StoredExperiment, plan: Plan) -> Targets:
-    """In the order of judgment."""
     rows = experiment.judgments.order_by("pk").values_list("target", "item", "grade")
     return _targets(experiment.catalogue, list(rows), relevant_from=plan.relevant_from)
 
@@ -177,7 +176,6 @@ def _require_alternatives(experiment: StoredExperiment, plan: Plan) -> None:
 
 
 def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecommender]:
-    """By specification."""
     found = {}
     for spec in plan.recommenders:
         kind, _colon, key = spec.partition(":")
@@ -204,7 +202,6 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
 
 
 def _elsewhere(experiment: StoredExperiment, key: str) -> str:
-    """Name of a recommender of another catalogue, or its number if it has none."""
     rows = StoredRecommender.objects.filter(catalogue__team=experiment.team_id)
     row = rows.select_related("catalogue").filter(pk=int(key)).first() if key.isdecimal() else None
     return f"{row.name} ({row.catalogue})" if row else f"{TRAINED}:{key}"
@@ -268,7 +265,6 @@ def _write_plan(
 
 
 def subject_of(experiment: StoredExperiment) -> str:
-    """Key of an experiment's jobs."""
     return f"experiment:{experiment.pk}"
 
 
@@ -280,7 +276,6 @@ def jobs_of(version: ExperimentVersion) -> list[Job]:
 
 
 def resume_run(*, version: ExperimentVersion, actor: User | None) -> None:
-    """Request jobs for all unfinished parts."""
     if version.finished_at is not None:
         return
     request_job(

@@ -35,7 +35,6 @@ def request_training(
     start_from: StoredRecommender | None,
     actor: User | None,
 ) -> StoredRecommender:
-    """Raises ExperimentUnfit."""
     from simulation.recommenders.trained.settings import settings_of
 
     try:
@@ -155,7 +154,6 @@ def train_recommender(running: RunningJob) -> str:
 
 
 def _files(folder: Path, row: StoredRecommender) -> tuple[Path, Path | None]:
-    """Paths of the checkpoint and of the recommender to start from."""
     path, start = folder / f"{row.pk}.pt", None
     if row.checkpoint:
         path.write_bytes(bytes(row.checkpoint))
@@ -168,7 +166,6 @@ def _files(folder: Path, row: StoredRecommender) -> tuple[Path, Path | None]:
 def _keep_epoch(
     running: RunningJob, row: StoredRecommender, path: Path, epoch: dict[str, float]
 ) -> None:
-    """Commit an epoch with its checkpoint."""
     row.checkpoint = path.read_bytes()
     row.sha256 = sha256(row.checkpoint).hexdigest()
     values = {name: epoch[name] for name in ("loss", "validation", "seconds")}
@@ -181,7 +178,6 @@ def _keep_epoch(
 
 @transaction.atomic
 def delete_recommender(*, recommender: StoredRecommender, actor: User | None) -> None:
-    """Refused while an experiment or another recommender uses it."""
     for job in Job.objects.about(subject_of_training(recommender)).unfinished():
         stop_job(job=job)
     team, name = recommender.catalogue.team, recommender.name

@@ -147,7 +147,6 @@ def _undecidable(stayed: pd.DataFrame, columns: Mapping[str, pd.Series[Any]]) ->
 
 
 def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int) -> Share:
-    """By the model, otherwise the share of these decisions."""
     if model.reason is None:
         one = model.probability({"loss": loss}, rng=seed)
         return Share(one.value, one.ci_low, one.ci_high, model.n)
@@ -155,7 +154,6 @@ def _p_switch(model: MixedLogistic, stayed: pd.DataFrame, loss: float, seed: int
 
 
 def _share(outcome: pd.Series[Any], workers: pd.Series[Any], confidence: float) -> Share:
-    """With limits between 0 and 1 over workers."""
     share = clustered_share(outcome, workers, confidence=confidence)
     reason = None
     if np.isnan(share.ci_low):
@@ -328,7 +326,6 @@ def switching_record(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """The model, its probabilities, the users from the best fit on, and the study's origin."""
     dialogues = dialogues_of(study, DialogueStudy.Kind.SWITCHING)
     result, fits = switching_result(study, decisions, users, confidence=confidence, seed=seed)
     return {

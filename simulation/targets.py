@@ -68,7 +68,6 @@ def _once(items: Integers) -> Integers:
 
 
 def filled(rows: Sequence[Sequence[int]]) -> Integers:
-    """Pad rows with -1 to a table."""
     table = np.full((len(rows), max(1, *map(len, rows)) if rows else 1), NONE, dtype=np.intp)
     for number, row in enumerate(rows):
         table[number, : len(row)] = row
@@ -187,7 +186,6 @@ def read_dialogues(
 
 
 def read_starts(path: Path, *, report: ReadingReport | None = None) -> dict[str, str]:
-    """Columns: target and start."""
     rows = _rows(path, ("target", "start"), report)
     return {row.text("target"): row.text("start") for row in rows}
 

@@ -20,7 +20,7 @@ anew at each turn, and a loss is measured to the original target.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,21 +56,6 @@ class Situation:
     in_force: Integers
     delta: Floats
     draw: Floats
-
-
-class UserSimulator(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def accepts(self) -> Accepts: ...
-
-    @property
-    def leave_hazard(self) -> float: ...
-
-    def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers: ...
-
-    def record(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +110,6 @@ class MetaUser:
         return " ".join([parts[0], *([", ".join(parts[1:])] if parts[1:] else [])])
 
     def _own_choices(self) -> list[str]:
-        """Choices that are neither the article's nor the program's, whichever this follows."""
         usual = of_mode(self.kind, "released" if self.mode == "released" else "paper")
         return [name for name in CHOICES if getattr(self, name) != getattr(usual, name)]
 
@@ -139,7 +123,6 @@ class MetaUser:
         return self.kind == "prob" and self.on_equal != "switch"
 
     def in_force(self, situation: Situation, catalogue: Catalogue) -> Integers:
-        """The original target or an alternative."""
         target = situation.targets.target
         switches = self._switches(situation)
         chosen = self._chosen(situation, catalogue)
@@ -162,7 +145,6 @@ class MetaUser:
         return np.asarray(changed & (situation.draw < self.p_switch))
 
     def _chosen(self, situation: Situation, catalogue: Catalogue) -> Integers:
-        """-1 if there is no alternative."""
         others = situation.targets.alternatives
         if self.target_among:
             others = with_target_last(others, situation.targets.target)
@@ -204,7 +186,6 @@ def meta_sim_prob(
 
 
 def of_mode(kind: Kind, mode: Mode) -> MetaUser:
-    """The choices of the article, or of the program released with it."""
     require_one_of(mode=(mode, get_args(Mode)))
     if kind == "base":
         return MetaUser(kind=kind, accepts="target", target_among=False, mode=mode)

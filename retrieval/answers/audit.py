@@ -74,8 +74,6 @@ CLAIM_TITLES = {
 
 @dataclass(frozen=True)
 class Fact:
-    """A number, or a text, that was counted of a file: its section, and its row of a table."""
-
     section: str
     row: int | None
     name: str

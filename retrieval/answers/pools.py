@@ -149,7 +149,6 @@ class PoolView:
 
     @property
     def unknown_topic(self) -> str:
-        """The name that was searched for, if no target has it."""
         is_shown = self.topic is not None and self.topic.topic == self.topic_name
         return "" if is_shown else self.topic_name
 
@@ -201,7 +200,6 @@ class Draw:
 
 
 def find_draw(pool: Result | None) -> Draw | None:
-    """The sample that the pool's targets were drawn as, if any."""
     key = pool.settings.get("sample") if pool is not None else None
     version = Result.objects.filter(pk=key).first() if key else None
     if version is None:

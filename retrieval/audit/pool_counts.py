@@ -170,7 +170,6 @@ def hubs(table: JudgedPools) -> dict[str, Any]:
 
 
 def positions(table: JudgedPools) -> list[dict[str, float]]:
-    """Of each slot of the pools: its block, how many pictures it shows, how many are relevant."""
     rows = []
     for slot, block in enumerate(table.block):
         judged = table.judged & table.has_picture[:, slot]

@@ -48,8 +48,6 @@ class Finding:
 
 @dataclass(frozen=True)
 class ClaimChecked:
-    """A published number beside what the file gives, and which way of counting gives it, if any."""
-
     name: str
     claimed: float
     counted: float
@@ -101,8 +99,6 @@ class AuditedFile:
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit of files; `totals` are of the files of judged pools together."""
-
     files: tuple[AuditedFile, ...]
     totals: Facts = field(default_factory=dict)
 
@@ -198,7 +194,6 @@ def _numbers(sizes: CollectionSizes) -> dict[str, float]:
 def _countings(
     name: str, sizes: CollectionSizes, n: tuple[int, int], path: Path, decimals: int
 ) -> Iterator[Counting]:
-    """Other ways of counting the same, each with what to say where it gives what was claimed."""
     n_rows, n_lines = n
     if name == "mean_relevant":
         yield from _of_means(sizes, decimals)

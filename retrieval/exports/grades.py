@@ -113,7 +113,6 @@ def scale_of(
 
 
 def is_graded(question: Question) -> bool:
-    """Whether its values are an order of answers, about one candidate at a time."""
     return question.level in GRADED_LEVELS and question.kind not in UNGRADED_KINDS
 
 

@@ -3,29 +3,16 @@ from typing import Self
 from django.conf import settings
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, Q
 
-from accounts.models import Membership, Team, User
-from accounts.roles import SYSTEM_VIEWERS, Role
+from accounts.models import Team, TeamRowQuerySet
 from annotation.models import Study
 from annotation.readers.drafts import ReadingReport
 from results.models import Result
 from work.contents import ContentField
 
 
-class CollectionQuerySet(models.QuerySet["Collection"]):
-    def visible_to(self, user: User) -> Self:
-        """Those of the user's teams in which their role may see collections."""
-        if user.is_superuser:
-            return self
-        return self.filter(
-            team__in=Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
-        )
-
-    def with_role_of(self, user: User) -> Self:
-        of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
-        return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
-
+class CollectionQuerySet(TeamRowQuerySet["Collection"]):
     def with_n_files(self) -> Self:
         return self.annotate(
             n_runs=Count("files", filter=Q(files__kind="run")),
@@ -60,13 +47,6 @@ class Collection(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    def role_of(self, user: User) -> Role | None:
-        """The user's role, of a collection that comes from `with_role_of`."""
-        if user.is_superuser:
-            return Role.OWNER
-        role: str | None = self.user_role  # type: ignore[attr-defined]
-        return Role(role) if role else None
 
 
 def result_collection(result: Result) -> Collection:
@@ -226,8 +206,6 @@ class CollectionFile(models.Model):
 
 
 class FilePart(models.Model):
-    """A piece of a file's content, so that no process holds the whole of it."""
-
     file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
     content = ContentField()

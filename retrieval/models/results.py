@@ -17,8 +17,6 @@ class ResultType(models.TextChoices):
 
 
 class OrderedRow(models.Model):
-    """A row of a table of results, read in the order in which rows were written."""
-
     class Meta:
         abstract = True
         ordering = ["pk"]
@@ -203,8 +201,6 @@ class PoolSlot(OrderedRow):
 
 
 class PoolReplacement(OrderedRow):
-    """A document that a source listed and a slot passed over."""
-
     topic = models.ForeignKey(PooledTopic, on_delete=models.CASCADE, related_name="replacements")
     slot = models.PositiveIntegerField()
     source = models.CharField(max_length=LONGEST_SOURCE)

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from console.access import may_of, person, require_permission
+from console.access import may_of, team_row_for
 from console.registrations import DONE, LATER, NEEDS_YOU, Stage, needed_to_control
 from results.models import Result
 from retrieval.collections import DELETE_COLLECTION, STUDY_OF_POOL
@@ -38,15 +38,8 @@ USABLE, UNCONFIRMED = READ & Q(is_confirmed=True), READ & Q(is_confirmed=False)
 def collection_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
 ) -> Collection:
-    """The collection of that slug: 404 for whoever may not see it, 403 where their role is too
-    small. What they may do is on the request from then on, for the page's buttons."""
-    user = person(request)
-    rows = Collection.objects.visible_to(user).with_role_of(user).select_related("team")
-    collection = get_object_or_404(rows, slug=slug)
-    role = collection.role_of(user)
-    roles = [role] if role else []
-    require_permission(request, roles, permission)
-    return collection
+    rows = Collection.objects.select_related("team")
+    return team_row_for(request, rows, permission, slug=slug)
 
 
 def collection_page(

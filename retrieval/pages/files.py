@@ -125,7 +125,6 @@ class FilesForm(PlainForm):
 
 
 def _store(request: HttpRequest, collection: Collection, form: FilesForm) -> bool:
-    """Store the files and have them read. Returns whether no file was refused."""
     data, stored = form.cleaned_data, []
     for file in data["uploads"]:
         try:
@@ -234,7 +233,6 @@ def _parts(file: CollectionFile) -> Iterator[bytes]:
 
 
 def list_runs(collection: Collection) -> CollectionFileQuerySet:
-    """The runs, each with its topics that no qrels of the collection have."""
     in_qrels = FileTopic.objects.filter(
         file__collection=collection.pk,
         file__kind__in=JUDGED,

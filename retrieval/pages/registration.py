@@ -30,7 +30,6 @@ from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 
 
 def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
-    """The collections that the study's judgments are in; rating studies are in none."""
     if study.kind == Study.Kind.RATING or not may(request, Permission.VIEW_SYSTEMS):
         return None
     return {

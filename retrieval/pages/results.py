@@ -258,7 +258,6 @@ class AuditForm(forms.Form):
 
 
 def _request(request: HttpRequest, collection: Collection, form: AuditForm) -> bool:
-    """Store the files until they are audited. Returns whether no file was refused."""
     data = form.cleaned_data
     try:
         request_audit_of_uploads(

@@ -381,7 +381,6 @@ def answer_of(form: SizeForm) -> Answer | None:
 
 
 def _at_its_field(form: SizeForm, reason: str) -> tuple[str | None, str]:
-    """A reason that begins with the name of an argument, without it, at the field of that name."""
     name, _space, rest = reason.partition(" ")
     if rest and name in form.fields:
         return name, _("%(reason)s.") % {"reason": rest[0].upper() + rest[1:]}

@@ -81,7 +81,6 @@ def _passed_over(replaced: Sequence[Replacement]) -> tuple[str, ...]:
 
 
 def read_pool(path: Path, *, report: ReadingReport | None = None) -> Pool:
-    """A pool that `write_pool` wrote, or a table with the columns topic and docno at least."""
     report = report or ReadingReport()
     return _read_json(path, report) if kind_of(path) == ".json" else _read_table(path, report)
 

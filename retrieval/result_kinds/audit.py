@@ -35,7 +35,6 @@ def request_audit(
     actor: User | None,
     claims: Mapping[str, Claims] | None = None,
 ) -> Job:
-    """`claims` are published numbers, by the name of their file."""
     if not files:
         raise CollectionUnfit(_("Choose at least one file to audit."), code="no_file")
     return request_result(

@@ -102,7 +102,6 @@ def _list_significance(record: Record) -> list[Row]:
 
 
 def _list_changed(record: Record) -> list[Row]:
-    """Pairs of runs that are swapped, or significantly different under one of the qrels only."""
     rows = []
     for pair in record["pairs"]:
         of_pair = {name: pair[name] for name in PAIR}

@@ -210,7 +210,6 @@ class _Scored:
         )
 
     def _n_others(self, one: Measure, sample: Sample) -> int:
-        """Topics (or documents) that people judged, whose value is not the commonest."""
         if sample == "topics":
             labelled = self.people_values(one)
         elif is_sum_of_documents(one):

@@ -75,7 +75,6 @@ class LeftOut:
 
 
 def expectation_record(one: OutsideEstimate, measure: Measure, unit: Unit) -> Row:
-    """By how much a measure underestimates a system outside the pool."""
     row = {
         "measure": measure.name,
         "unit": unit,

@@ -13,8 +13,6 @@ from simulation.recorded_studies import DialogueItems, import_dialogues
 
 
 class DialogueImportCommand(StudyImportCommand, ABC):
-    """Make items of a log, and write them into a new study."""
-
     study_help = "a new one"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,22 +1,10 @@
-from typing import Self
-
 from django.conf import settings
 from django.db import models
 
-from accounts.models import Membership, Team, User
-from accounts.roles import SYSTEM_VIEWERS
+from accounts.models import Team, TeamRowQuerySet
 from work.contents import ContentField
 
 NAME_LENGTH = 128
-
-
-class StoredCatalogueQuerySet(models.QuerySet["StoredCatalogue"]):
-    def visible_to(self, user: User) -> Self:
-        """Of the user's teams in which their role may see which recommender did what."""
-        if user.is_superuser:
-            return self
-        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
-        return self.filter(team__in=teams)
 
 
 class StoredCatalogue(models.Model):
@@ -43,7 +31,7 @@ class StoredCatalogue(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = StoredCatalogueQuerySet.as_manager()
+    objects = TeamRowQuerySet.as_manager()
 
     class Meta:
         ordering = ["team", "name", "pk"]
@@ -56,8 +44,6 @@ class StoredCatalogue(models.Model):
 
 
 class CataloguePart(models.Model):
-    """A chunk of the zip of a catalogue's files."""
-
     catalogue = models.ForeignKey(StoredCatalogue, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
     content = ContentField()
@@ -72,11 +58,8 @@ class CataloguePart(models.Model):
         return f"part {self.position} of catalogue {self.catalogue_id}"
 
 
-class StoredRecommenderQuerySet(models.QuerySet["StoredRecommender"]):
-    def visible_to(self, user: User) -> Self:
-        if user.is_superuser:
-            return self
-        return self.filter(catalogue__in=StoredCatalogue.objects.visible_to(user))
+class StoredRecommenderQuerySet(TeamRowQuerySet["StoredRecommender"]):
+    team_field = "catalogue__team"
 
 
 class StoredRecommender(models.Model):

@@ -1,28 +1,10 @@
-from typing import Self
-
 from django.conf import settings
 from django.db import models
-from django.db.models import OuterRef, Subquery
 
-from accounts.models import Membership, Team, User
-from accounts.roles import SYSTEM_VIEWERS, Role
+from accounts.models import Team, TeamRowQuerySet
 from annotation.models import Study
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
-
-
-class StoredExperimentQuerySet(models.QuerySet["StoredExperiment"]):
-    def visible_to(self, user: User) -> Self:
-        """Of the user's teams in which their role may see which recommender did what."""
-        if user.is_superuser:
-            return self
-        teams = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS).values("team")
-        return self.filter(team__in=teams)
-
-    def with_role_of(self, user: User) -> Self:
-        """For `StoredExperiment.role_of`."""
-        of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
-        return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
 
 
 class StoredExperiment(models.Model):
@@ -59,20 +41,13 @@ class StoredExperiment(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = StoredExperimentQuerySet.as_manager()
+    objects = TeamRowQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
 
     def __str__(self) -> str:
         return self.name
-
-    def role_of(self, user: User) -> Role | None:
-        """Needs a row from `with_role_of`."""
-        if user.is_superuser:
-            return Role.OWNER
-        role: str | None = self.user_role  # type: ignore[attr-defined]
-        return Role(role) if role else None
 
 
 class TargetJudgment(models.Model):
@@ -217,8 +192,6 @@ LONGEST_REASON = 300
 
 
 class OfVersion(models.Model):
-    """A row of a version, in the order in which it was computed."""
-
     version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
@@ -230,8 +203,6 @@ class OfVersion(models.Model):
 
 
 class OfRecommender(OfVersion):
-    """A row of a recommender with a user."""
-
     recommender = models.ForeignKey(SimulatedRecommender, on_delete=models.CASCADE)
     user = models.ForeignKey(SimulatedUser, on_delete=models.CASCADE)
 

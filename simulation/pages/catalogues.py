@@ -1,20 +1,21 @@
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.audit import record
-from accounts.models import Membership, Team, User
+from accounts.models import Team, TeamRowQuerySet, User
 from accounts.roles import PERMISSIONS, SYSTEM_VIEWERS, Permission, Role
 from annotation.relevance import Source, relevance_sources
-from console.access import may_of, person, require_permission
+from console.access import may_of, person, team_row_for
+from console.forms import PlainForm
 from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.row_files import CSV, Kind, RowFile, row_csv
@@ -41,23 +42,21 @@ CATALOGUE_FILES = gettext_lazy(
 
 
 def teams_that_may_simulate(user: User) -> list[Team]:
-    """Teams in which the user may run computations and see which recommender did what."""
     roles = [role for role in SYSTEM_VIEWERS if Permission.ANALYSE in PERMISSIONS[role]]
     rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
     return list(rows.order_by("name"))
 
 
-class TeamForm(forms.Form):
+class TeamForm(PlainForm):
     team = forms.ModelChoiceField(
         label=gettext_lazy("Team"), queryset=Team.objects.none(), empty_label=None
     )
 
     def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        super().__init__(*args, **kwargs)
         self.teams = teams
-        field = self.fields["team"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
+        offered = Team.objects.filter(pk__in=[one.pk for one in teams]).order_by("name")
+        self.fields["team"].queryset = offered  # type: ignore[attr-defined]
 
 
 class CatalogueForm(TeamForm):
@@ -95,17 +94,16 @@ def catalogues(request: HttpRequest) -> HttpResponse:
         text = _("“{title}” is stored: experiments and recommenders can use it.")
         messages.success(request, text.format(title=row.name))
         return redirect("console:catalogue", row.pk)
-    page = page_of(request, _visible_to(person(request)))
-    roles = _roles(person(request))
+    user = person(request)
+    page = page_of(request, _used().visible_to(user).with_role_of(user))
     for row in page:
-        row.may_delete = _may_delete(row, roles.get(row.team_id))
+        row.may_delete = _may_delete(row)
     context = {"page": page, "form": form, "drawn_form": drawn_form, "teams": teams}
     status = 422 if form.errors or drawn_form.errors else 200
     return render(request, "simulation/catalogues.html", context, status=status)
 
 
 def _store_upload(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue | None:
-    """None, with errors in the form, if the files cannot be used."""
     file = form.cleaned_data["file"]
     try:
         return store_upload(
@@ -116,32 +114,21 @@ def _store_upload(request: HttpRequest, form: CatalogueForm) -> StoredCatalogue 
         return None
 
 
-def _visible_to(user: User) -> QuerySet[StoredCatalogue]:
-    rows = StoredCatalogue.objects.visible_to(user).select_related("team")
+def _used() -> TeamRowQuerySet[Any]:
+    rows = StoredCatalogue.objects.select_related("team").order_by("-pk")
     return rows.annotate(
         n_experiments=Count("experiments", distinct=True),
         n_recommenders=Count("recommenders", distinct=True),
-    ).order_by("-pk")
+    )
 
 
-def _roles(user: User) -> Mapping[int, Role]:
-    """Role by team id; a superuser owns every team."""
-    if user.is_superuser:
-        return dict.fromkeys(Team.objects.values_list("pk", flat=True), Role.OWNER)
-    memberships = Membership.objects.filter(user=user.pk, role__in=SYSTEM_VIEWERS)
-    return {team: Role(role) for team, role in memberships.values_list("team", "role")}
-
-
-def _may_delete(row: StoredCatalogue, role: Role | None) -> bool:
-    is_used = row.n_experiments or row.n_recommenders  # type: ignore[attr-defined]
-    return not is_used and role is not None and Permission.EDIT in PERMISSIONS[role]
+def _may_delete(row: Any) -> bool:
+    is_used = row.n_experiments or row.n_recommenders
+    return not is_used and Permission.EDIT in PERMISSIONS[Role(row.user_role)]
 
 
 def catalogue_for(request: HttpRequest, key: int, permission: Permission) -> StoredCatalogue:
-    """404 if it is not visible, 403 if the role is not sufficient."""
-    row: StoredCatalogue = get_object_or_404(_visible_to(person(request)), pk=key)
-    role = _roles(person(request)).get(row.team_id)
-    require_permission(request, [role] if role else [], permission)
+    row: StoredCatalogue = team_row_for(request, _used(), permission, pk=key)
     return row
 
 
@@ -167,7 +154,6 @@ DRAWN, STAND_IN, SENT, STORED, EMBEDDINGS = "drawn", "stand-in", "sent", "stored
 
 
 def catalogue_choices(teams: list[Team]) -> list[tuple[str, str]]:
-    """Drawn products, stand-ins, stored catalogues, and embeddings of collections."""
     catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
     embeddings = relevance_sources().list_embeddings(teams)
     return [

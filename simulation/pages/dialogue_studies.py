@@ -26,6 +26,7 @@ from console.access import (
     may,
     person,
 )
+from console.forms import PlainForm, offer_choices
 from presentation.row_files import FORMS as ROW_FORMS
 from presentation.table_files import write_table
 from results.computing import find_computed, request_result
@@ -128,7 +129,6 @@ def _request_report(study: CountedStudy, form: ResultForm, actor: User) -> str:
 
 
 def _job(study: CountedStudy, report: str) -> Job | None:
-    """None if it is done."""
     last = jobs_of(study).filter(kind__in=(MAKE_DIALOGUES, report)).order_by("-pk").first()
     return None if last is None or last.state == Job.State.DONE else last
 
@@ -149,7 +149,6 @@ def report_in(request: HttpRequest, study: CountedStudy, reports: list[Result]) 
 def _find_report(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
 ) -> tuple[CountedStudy, DialogueStudy, ShownResult]:
-    """404 if there is none."""
     study, row = dialogues_for(request, slug, permission)
     report = report_in(request, study, list(Result.objects.of(study, row.kind)))
     if report is None:
@@ -167,7 +166,6 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 
 def _content(name: str, row: DialogueStudy, shown: ShownResult) -> tuple[str, Any] | None:
-    """The content type and chunks of a download; None for an unknown name."""
     base, _dot, form = name.partition(".")
     if name == REPORT_JSON:
         return JSON, [json.dumps(_record(row, shown.result), indent=1, ensure_ascii=False)]
@@ -219,7 +217,7 @@ VERSION, LOG = "version", "log"
 MOST_OFFERED, MOST_SEED = 200, 2**31 - 1
 
 
-class NewDialogueStudyForm(forms.Form):
+class NewDialogueStudyForm(PlainForm):
     title = forms.CharField(
         label=gettext_lazy("Name of the study"), max_length=128, validators=[require_visible]
     )
@@ -280,11 +278,10 @@ class NewDialogueStudyForm(forms.Form):
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        super().__init__(*args, **kwargs)
         self.experiments = experiments_of(user)
-        field = self.fields["dialogues"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [(one.name, list(self._choices(one))) for one in self.experiments.values()]
+        groups = [(one.name, list(self._choices(one))) for one in self.experiments.values()]
+        offer_choices(self, dialogues=groups)
 
     @staticmethod
     def _choices(experiment: StoredExperiment) -> Any:

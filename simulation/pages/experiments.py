@@ -16,7 +16,7 @@ from accounts.audit import record
 from accounts.models import Team
 from accounts.roles import Permission
 from annotation.relevance import Source
-from console.access import may, may_of, person, require_permission
+from console.access import may, may_of, person, team_row_for
 from console.pages.pictures import FORMS as PICTURE_FORMS, picture_in
 from console.tables import page_of
 from error_codes import CorrectableError
@@ -65,14 +65,8 @@ from simulation.stored_experiments import (
 def experiment_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
 ) -> StoredExperiment:
-    """404 if it is not visible, 403 if the role is not sufficient. Sets the user's permissions on
-    the request, for the page's buttons."""
-    user = person(request)
-    rows = StoredExperiment.objects.visible_to(user).with_role_of(user)
-    row = get_object_or_404(rows.select_related("team", "catalogue", "study"), slug=slug)
-    role = row.role_of(user)
-    require_permission(request, [role] if role else [], permission)
-    return row
+    rows = StoredExperiment.objects.select_related("team", "catalogue", "study")
+    return team_row_for(request, rows, permission, slug=slug)
 
 
 def version_for(
@@ -135,7 +129,6 @@ def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
 def _form(
     request: HttpRequest, row: StoredExperiment, version: ExperimentVersion | None
 ) -> RunForm | None:
-    """With the settings of the version as initial values."""
     if not may(request, Permission.ANALYSE):
         return None
     data = request.POST if request.method == "POST" else None
@@ -278,7 +271,6 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
 
 
 def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
-    """Estimated run time of a valid form on one core."""
     if version is None or form.plan is None:
         return None
     experiment = version.experiment
@@ -300,7 +292,6 @@ def _new_form(
 
 
 def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> str:
-    """The newest with embeddings of its own, otherwise one that needs none."""
     own = [key for key, _title in choices if ":" in key]
     if own:
         return own[0]
@@ -365,7 +356,6 @@ def _all(run: StoredRun) -> Iterator[str]:
 
 
 def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
-    """The content type and chunks of a download; None for an unknown name."""
     base, _dot, form = name.partition(".")
     if name == "experiment.json":
         return JSON, _all(run)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from accounts.models import Team
 from accounts.names import require_visible
 from annotation.relevance import Source, relevance_sources
+from console.forms import PlainForm, offer_choices
 from simulation.exceptions import ExperimentUnfit
 from simulation.models.catalogues import NAME_LENGTH
 from simulation.pages.catalogues import CATALOGUE_FILES, SENT
@@ -30,7 +31,7 @@ MOST_EFFECT = 10
 NUMBERS_HELP = gettext_lazy("Numbers with commas between.")
 
 
-class RunForm(forms.Form):
+class RunForm(PlainForm):
     recommenders = forms.MultipleChoiceField(
         label=gettext_lazy("Recommenders"),
         widget=forms.CheckboxSelectMultiple,
@@ -134,14 +135,12 @@ class RunForm(forms.Form):
     MORE = ("mode", "leave_hazard", "qrels", "relevant_from", "carry")
 
     def __init__(self, recommenders: Sequence[tuple[str, str]], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"label_suffix": ""} | kwargs)
-        field = self.fields["recommenders"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [
+        super().__init__(*args, **kwargs)
+        usual = [
             (RANDOM, _("random order, to compare with")),
             (EMBEDDING, _("embedding: a belief moved by critiques, without training")),
-            *recommenders,
         ]
+        offer_choices(self, recommenders=[*usual, *recommenders])
         self.plan: Plan | None = None
 
     def clean_tolerances(self) -> str:
@@ -177,12 +176,10 @@ class RunForm(forms.Form):
 
     @property
     def controls(self) -> list[str]:
-        """Users of the plan that differ from SimBase only in how their dialogues end."""
         return controls(self.plan) if self.plan else []
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The settings as they are stored."""
         data = self.cleaned_data
         return {
             "users": self.users(),
@@ -198,7 +195,6 @@ class RunForm(forms.Form):
         }
 
     def users(self) -> list[str]:
-        """As a command line names them."""
         data = self.cleaned_data
         own = f",leave_hazard={data['leave_hazard']:g}" if data["leave_hazard"] else ""
         tolerances = [int(each) for each in numbers(data["tolerances"], whole=True)]
@@ -214,8 +210,6 @@ class RunForm(forms.Form):
 
 
 class ExperimentForm(RunForm):
-    """Also has the judgments and the catalogue, which never change."""
-
     name = forms.CharField(
         label=gettext_lazy("Name of the experiment"),
         max_length=NAME_LENGTH,
@@ -252,15 +246,12 @@ class ExperimentForm(RunForm):
     ) -> None:
         super().__init__(recommenders, *args, **kwargs)
         self.sources = sources
-        judgments, catalogue = self.fields["judgments"], self.fields["catalogue"]
-        assert isinstance(judgments, forms.ChoiceField)
-        assert isinstance(catalogue, forms.ChoiceField)
-        judgments.choices = [
+        judgments = [
             # With the study's name, which a closed menu does not show as a group's.
             (group, [(source.key, source.made_of) for source in some])
             for group, some in groupby(sources.values(), key=lambda source: source.group)
         ]
-        catalogue.choices = catalogues
+        offer_choices(self, judgments=judgments, catalogue=catalogues)
 
     @property
     def source(self) -> Source:
@@ -317,14 +308,12 @@ def users_again(rules: Mapping[str, Any]) -> list[str]:
 
 
 def are_same_users(names: Sequence[str], others: Sequence[str], *, mode: Mode) -> bool:
-    """Whether they behave alike, however they are named."""
     return {named_user(name, mode=mode) for name in names} == {
         named_user(name, mode=mode) for name in others
     }
 
 
 def initial_of(rules: Mapping[str, Any], *, form: int = FORM) -> dict[str, Any]:
-    """Field values for the settings of a run; `form` is that of its results."""
     specs = [name.split(",")[0].split(":") for name in rules["users"]]
     choices = dict(part.split("=") for name in rules["users"] for part in name.split(",")[1:])
     # The article's users had their target among the alternatives from form 4 on.
@@ -353,13 +342,11 @@ MOST_OFFERED = 300
 
 
 def sources_of(teams: list[Team]) -> dict[str, Source]:
-    """What the teams' studies and collections offer, by key; newest first."""
     sources = relevance_sources().list_sources(teams)
     return {source.key: source for source in islice(sources, MOST_OFFERED)}
 
 
 def first_key(sources: dict[str, Source], *, study: str, collection: str) -> str:
-    """The newest judgments of the study or collection in the link."""
     for key, source in sources.items():
         if study and source.study is not None and source.study.slug == study:
             return key

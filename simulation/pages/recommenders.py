@@ -11,10 +11,11 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.models import Membership, Team
+from accounts.models import Team
 from accounts.names import require_visible
-from accounts.roles import SYSTEM_VIEWERS, Permission, Role
-from console.access import may_of, person, require_permission
+from accounts.roles import Permission
+from console.access import may_of, person, team_row_for
+from console.forms import offer_choices
 from console.tables import page_of
 from simulation.exceptions import ExperimentUnfit, SimulationError
 from simulation.models import StoredCatalogue, StoredRecommender
@@ -37,17 +38,8 @@ from work.tasks import stop_job
 def recommender_for(
     request: HttpRequest, key: int, permission: Permission = Permission.VIEW
 ) -> StoredRecommender:
-    """404 if it is not visible, 403 if the role is not sufficient."""
     rows = StoredRecommender.objects.select_related("catalogue__team", "start_from")
-    row = get_object_or_404(rows.defer("checkpoint"), pk=key)
-    user = person(request)
-    memberships = Membership.objects.filter(team=row.catalogue.team_id, user=user.pk)
-    role = memberships.filter(role__in=SYSTEM_VIEWERS).values_list("role", flat=True).first()
-    roles = [Role.OWNER] if user.is_superuser else [Role(role)] if role else []
-    if not roles:
-        get_object_or_404(StoredRecommender.objects.none())
-    require_permission(request, roles, permission)
-    return row
+    return team_row_for(request, rows.defer("checkpoint"), permission, pk=key)
 
 
 @require_safe
@@ -117,19 +109,19 @@ class TrainingForm(TeamForm):
 
     def __init__(self, teams: list[Team], *args: Any, **kwargs: Any) -> None:
         super().__init__(teams, *args, **kwargs)
-        catalogue, start = self.fields["catalogue"], self.fields["start_from"]
-        assert isinstance(catalogue, forms.ChoiceField)
-        assert isinstance(start, forms.ChoiceField)
         catalogues = StoredCatalogue.objects.filter(team__in=teams).order_by("-pk")
-        catalogue.choices = [
-            *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
-            (DRAWN, _("drawn shoes, as many as below")),
-        ]
         supervised = StoredRecommender.objects.filter(catalogue__team__in=teams, kind="gru-sl")
         rows = supervised.exclude(finished_at=None).select_related("catalogue")
         self.supervised = {str(row.pk): row for row in rows}
         names = [(key, f"{row} ({row.catalogue})") for key, row in self.supervised.items()]
-        start.choices = [("", _("nothing")), *names]
+        offer_choices(
+            self,
+            catalogue=[
+                *((f"{STORED}:{one.pk}", one.name) for one in catalogues),
+                (DRAWN, _("drawn shoes, as many as below")),
+            ],
+            start_from=[("", _("nothing")), *names],
+        )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -139,12 +131,10 @@ class TrainingForm(TeamForm):
 
     @property
     def choices(self) -> dict[str, Any]:
-        """Settings that differ from the published ones."""
         return {name: self.cleaned_data[name] for name in ("width", "epochs", "seed")}
 
     @property
     def supervised_one(self) -> StoredRecommender | None:
-        """The recommender to start from."""
         return self.supervised.get(self.cleaned_data["start_from"])
 
 

@@ -43,8 +43,6 @@ METHODS = {
 
 
 class StoredRun:
-    """The rows of a version, with users and recommenders in place of their keys."""
-
     def __init__(self, version: ExperimentVersion) -> None:
         self.version = version
 
@@ -76,7 +74,6 @@ class StoredRun:
 
     @property
     def is_articles(self) -> bool:
-        """Whether lists are evaluated as in the article's Table 3."""
         rules = self.version.rules
         return (rules["qrels"], rules["carry"]) == EVALUATION_BY_MODE["paper"]
 
@@ -90,7 +87,6 @@ class StoredRun:
 
     @cached_property
     def last(self) -> dict[tuple[str, str, str], TurnResult]:
-        """At the last turn, by user, recommender and measure."""
         rows = self._with_names(self.version.results.filter(turn=self.last_turn))
         return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
 
@@ -118,7 +114,6 @@ class StoredRun:
         return rows
 
     def sensitivity(self, measure: str) -> list[SensitivityRow]:
-        """Empty for results of older forms."""
         return list(self._with_names(self.version.sensitivity.filter(measure=measure)))
 
     @cached_property
@@ -144,7 +139,6 @@ class StoredRun:
         return self._file(SENSITIVITY_KINDS, self.version.sensitivity)
 
     def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
-        """Streamed in chunks of some thousands."""
         records = self._with_names(rows.iterator(chunk_size=2000))
         return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in records))
 
@@ -372,7 +366,6 @@ def switches_table(run: StoredRun) -> Table:
 
 
 def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
-    """Alternative to the chart of turns."""
     turns = list(range(1, run.last_turn + 1))
     cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
     return Table(
@@ -428,7 +421,6 @@ def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: s
 def _moves(
     run: StoredRun, by_user: Mapping[str, Mapping[str, SensitivityRow]], measure: str
 ) -> tuple[Cell, ...]:
-    """For how many users another recommender is best, and how the orders agree."""
     n_moved, taus, lowest = 0, [], []
     for user, row_of in by_user.items():
         own = max(run.names, key=lambda name: run.last[user, name, measure].mean or 0.0)

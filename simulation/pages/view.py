@@ -222,7 +222,6 @@ class ExperimentAnswer:
         return firsts
 
     def _behind(self, user: str, first: str) -> set[str]:
-        """Recommenders that a test puts behind the first."""
         return {
             row.b if row.a == first else row.a
             for row in self.comparisons
@@ -402,7 +401,6 @@ class Standing:
 
     @property
     def problems(self) -> list[str]:
-        """Distinct messages of failed jobs."""
         failed = [job.message for job in self.jobs if job.state == Job.State.FAILED]
         return list(dict.fromkeys(failed))
 

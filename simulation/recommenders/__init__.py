@@ -28,9 +28,7 @@ class Recommender(Protocol):
         """Best first."""
         ...
 
-    def record(self) -> dict[str, Any]:
-        """Kind and settings, as a result keeps them."""
-        ...
+    def record(self) -> dict[str, Any]: ...
 
 
 N_PAIRS = 20_000
@@ -134,7 +132,6 @@ def nearest_items(
 
 
 def exclude(scores: Floats, excluded: Integers) -> None:
-    """Put these items of each row last, in place."""
     row, column = np.nonzero(excluded != NONE)
     scores[row, excluded[row, column]] = -np.inf
 

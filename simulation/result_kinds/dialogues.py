@@ -36,8 +36,6 @@ ESTIMATE_COLUMNS: dict[str, Kind] = {
 
 
 class DialogueKind(ResultKind[Study]):
-    """A report of a study of dialogues; its name is the kind of the study."""
-
     subject = "study"
     refusals = (SimulationError, AnnotationError)
 
@@ -84,7 +82,6 @@ def limits_of(row: Row) -> tuple[float | None, float | None]:
 
 
 def named_frame(rows: Iterable[tuple[str, Row]]) -> pd.DataFrame:
-    """Defined estimates only."""
     return pd.DataFrame(
         [
             {"name": name} | {key: row[key] for key in ("value", "ci_low", "ci_high")}

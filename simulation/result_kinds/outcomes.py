@@ -146,7 +146,6 @@ def list_biases(record: Record) -> list[Row]:
 
 
 def list_choices(record: Record) -> list[Row]:
-    """The share of draws in which each user would be chosen."""
     other = record["counterfactual"]
     return (
         [{"user": user, "share": share} for user, share in other["chosen_in"].items()]
@@ -356,7 +355,6 @@ def _list_order(order: Row) -> Iterator[Row]:
 
 
 def _describe_pairs(record: Record) -> tuple[str, str]:
-    """The sentence and its code."""
     n = len(record["recommenders"])
     n_pairs = n * (n - 1) // 2
     if n >= FEW_RECOMMENDERS:

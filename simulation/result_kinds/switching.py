@@ -63,7 +63,6 @@ def list_shares(record: Record) -> list[Row]:
 
 
 def list_users(record: Record) -> list[Row]:
-    """Best fit first."""
     return [one | {"is_truest": place == 0} for place, one in enumerate(record["users"])]
 
 

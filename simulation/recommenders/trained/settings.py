@@ -95,7 +95,6 @@ PUBLISHED = {
 
 
 def settings_of(kind: str, **choices: Any) -> TrainingSettings:
-    """The published settings of a kind, except for the given choices."""
     if kind not in PUBLISHED:
         raise ValueError(f"kind must be one of {', '.join(PUBLISHED)}, not {kind!r}")
     return replace(PUBLISHED[kind], **choices)

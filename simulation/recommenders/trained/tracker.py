@@ -40,7 +40,6 @@ class Tracker(nn.Module):
         )
 
     def items(self, features: Tensor) -> Tensor:
-        """Shape (n, width)."""
         return self._scaled(self.item(features))
 
     def step(self, state: Tensor, shown: Tensor, critique: Tensor) -> Tensor:
@@ -116,8 +115,6 @@ class Batch:
 
 @dataclass
 class Dialogue:
-    """`points` are those of the training items."""
-
     points: Tensor
     state: Tensor
     shown: Tensor
@@ -270,7 +267,6 @@ class Trainer:
         return terms, rewards, queries, critiques
 
     def _disliked(self, dialogue: Dialogue, query: Tensor, batch: Batch) -> Tensor:
-        """The items that would be shown, except the target."""
         n = self.settings.n_negatives
         listed = nearest(query.detach(), dialogue.points.detach(), n + 1)
         order = (listed == batch.target[:, None]).int().argsort(dim=1, stable=True)

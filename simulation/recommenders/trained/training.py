@@ -88,7 +88,6 @@ def train(
 def _begin(
     items: Items, settings: TrainingSettings, path: Path, start_from: Path | None
 ) -> Checkpoint:
-    """The stored checkpoint, or one before the first epoch."""
     mark = fingerprint(items.catalogue, items.critic)
     if path.exists():
         checkpoint = read_checkpoint(path)
@@ -154,7 +153,6 @@ def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Opti
 
 
 def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> float:
-    """Use every training item once as a target; returns the mean loss."""
     import torch
 
     losses = []
