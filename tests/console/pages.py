@@ -7,7 +7,7 @@ from html import unescape
 import lxml.html
 
 from results.shown import ShownResult
-from tests.codes import codes_of
+from tests.codes import codes_of, field_codes
 
 
 def words_of(content):
@@ -17,6 +17,11 @@ def words_of(content):
 def answer_codes(view):
     first = view.answer if isinstance(view, ShownResult) else view.first_sentence
     return codes_of([first, *view.details])
+
+
+def refused_fields(answer, form="form"):
+    assert answer.status_code == 422
+    return field_codes(answer.context[form])
 
 
 def rows_of(answer):

@@ -1,5 +1,5 @@
-from __future__ import annotations
-
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,24 @@ def add_file(
     return file
 
 
+SKILLS = (("dense", 3.0, 1), ("bm25", 0.5, 2), ("rm3", 0.5, 3))
+
+
+def run_options(folder: Path) -> Iterator[str]:
+    """Options of a command with the runs of a filled collection, as files."""
+    for tag, skill, seed in sorted(SKILLS):
+        (folder / f"{tag}.run").write_text(run_text(tag, skill=skill, seed=seed))
+        yield from ("--run", str(folder / f"{tag}.run"))
+
+
+def content_of(file: CollectionFile) -> bytes:
+    return b"".join(bytes(part.content) for part in file.parts.all())
+
+
 def filled_collection(team: Team, owner: User, *, name: str = "Tracks") -> Collection:
     collection = create_collection(name=name, team=team, actor=owner)
     add_file(collection, "qrels.txt", qrels_text())
-    for tag, skill, seed in (("dense", 3.0, 1), ("bm25", 0.5, 2), ("rm3", 0.5, 3)):
+    for tag, skill, seed in SKILLS:
         add_file(collection, f"{tag}.run", run_text(tag, skill=skill, seed=seed))
     return collection
 

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,10 @@ def collection(rosa):
 
 def record_of(command: str, *arguments: object) -> Any:
     return json.loads(command_output(command, *arguments, "--json"))
+
+
+def run_arguments(file: WriteFile, runs: Mapping[str, str]) -> list[str]:
+    return [f"--run={file(name, content)}" for name, content in runs.items()]
 
 
 def run_text(run: Run, tag: str) -> str:

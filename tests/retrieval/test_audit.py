@@ -1,11 +1,10 @@
 import re
-from pathlib import Path
 
 import pytest
 
 from retrieval.answers.audit import audit_text
 from retrieval.audit.collection import audit_collection, recognise
-from retrieval.audit.records import CLEANED, UNEXPLAINED, AuditedFile, Finding
+from retrieval.audit.records import CLEANED, UNEXPLAINED
 from retrieval.exceptions import NothingToAudit
 
 POOLS = (
@@ -30,22 +29,22 @@ def pools(tmp_path):
     return written(tmp_path / "judged.csv", POOLS)
 
 
-def written(path: Path, text: str) -> Path:
+def written(path, text):
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def audited(path: Path, **options: object) -> AuditedFile:
-    [one] = audit_collection([path], **options).files  # type: ignore[arg-type]
+def audited(path, **options):
+    [one] = audit_collection([path], **options).files
     return one
 
 
-def finding(one: AuditedFile, name: str) -> Finding:
+def finding(one, name):
     [found] = [found for found in one.findings if found.name == name]
     return found
 
 
-def names(one: AuditedFile) -> set[str]:
+def names(one):
     return {found.name for found in one.findings}
 
 
@@ -99,9 +98,8 @@ def test_pictures_shown_twice_give_a_kappa_by_hit_and_a_reason_where_there_are_n
     assert consistency["agreement"] == pytest.approx(0.8)
     assert consistency["kappa"] == pytest.approx(0.6)
     assert consistency["ci_low"] < 0.6 < consistency["ci_high"]
-    consistency = audited(
-        written(tmp_path / "judged.csv", "".join(POOLS.splitlines(keepends=True)[:2]))
-    ).facts["self_consistency"]
+    one_row = "".join(POOLS.splitlines(keepends=True)[:2])
+    consistency = audited(written(tmp_path / "judged.csv", one_row)).facts["self_consistency"]
     assert consistency["kappa"] is None
     assert consistency["reason"] == "no_overlap"
 
@@ -224,10 +222,8 @@ def test_a_run_is_held_against_the_qrels_and_no_common_topic_is_a_defect(tmp_pat
     run = "1 Q0 a 1 .9 x\n1 Q0 z 2 .9 x\n2 Q0 a 1 1 x\n2 Q0 b 2 3 x\n9 Q0 a 1 inf x\n"
     written(tmp_path / "b.run", run)
     _, one = audit_collection([tmp_path]).files
-    assert finding(one, "missing_topics").n == 1
-    assert finding(one, "foreign_topics").n == 1
-    assert finding(one, "infinite_scores").n == 1
-    assert finding(one, "tied_scores").n == 1
+    for name in ("missing_topics", "foreign_topics", "infinite_scores", "tied_scores"):
+        assert finding(one, name).n == 1, name
     assert finding(one, "ranks_contradict_scores").lines == (4,)
     assert one.facts["judged_at_10"] == [{"qrels": "a.qrels", "judged": 0.5, "n_topics": 2}]
     written(tmp_path / "a.qrels", "07 0 a 1\n")
@@ -290,7 +286,7 @@ def test_fashion_altereval_has_the_defects_that_were_counted_of_it(shared_data, 
     one = audited(shared_data / "altereval" / name)
     facts = one.facts
     assert one.n_rows == expected["rows"]
-    assert {key: facts["repeats"][key] for key in expected["repeats"]} == expected["repeats"]  # type: ignore[attr-defined]
+    assert {key: facts["repeats"][key] for key in expected["repeats"]} == expected["repeats"]
     unique = (facts["repeats"][f"unique_{of}"] for of in ("least", "most", "mean"))
     assert tuple(round(value, 1) for value in unique) == expected["unique"]
     assert facts["own_targets"] == expected["own_targets"]
@@ -300,9 +296,8 @@ def test_fashion_altereval_has_the_defects_that_were_counted_of_it(shared_data, 
     assert tuple(round(hubs[key], 3) for key in shares) == expected["hubs"]
     assert [row["n_distinct"] for row in facts["positions"]] == expected["distinct"]
     if expected["prevalence"]:
-        assert [row["prevalence"] for row in facts["positions"]] == pytest.approx(
-            expected["prevalence"], abs=5e-4
-        )
+        prevalence = [row["prevalence"] for row in facts["positions"]]
+        assert prevalence == pytest.approx(expected["prevalence"], abs=5e-4)
     pairs = facts["self_consistency"]
     assert (
         *(pairs["n_different"], pairs["n_pairs"]),

@@ -8,14 +8,11 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from accounts.models import User
-from accounts.teams import create_team
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.tables import read_rows
 from annotation.uploads import plain_file_name
 from results.models import Result
-from retrieval.collections import create_collection
 from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
 from retrieval.models import SampledTarget
 from retrieval.pools.catalogue import read_targets
@@ -32,13 +29,7 @@ from tests.retrieval.collections import add_file, run_text, sent
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def collection(db):
-    rosa = User.objects.create_user("rosa")
-    return create_collection(name="Tracks", team=create_team(name="Lab", owner=rosa), actor=rosa)
-
-
-def parquet(names: list[str], **options) -> bytes:
+def parquet(names, **options):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -60,10 +51,8 @@ def test_a_long_name_in_parquet_is_refused_before_it_is_repeated(collection, cod
 def test_parquet_is_read_in_the_background_and_its_names_keep_their_order(collection, tmp_path):
     names = ["b", "a", "ü"]
     content = parquet(names)
-    file = store_file(
-        collection=collection, file=sent("v.parquet", content), actor=None, kind="embeddings"
-    )
-    assert is_packed(file)
+    stored = {"file": sent("v.parquet", content), "actor": None, "kind": "embeddings"}
+    assert is_packed(store_file(collection=collection, **stored))
     (tmp_path / "v.parquet").write_bytes(content)
     assert read_vectors(tmp_path / "v.parquet").names == names
 
@@ -113,27 +102,23 @@ def test_a_file_of_a_long_name_is_kept_under_a_shorter_one_and_read(collection):
 
 
 def test_a_sample_of_too_many_candidates_is_refused_as_names_are(collection):
-    run = add_file(collection, "dense.run", run_text("dense"))
-    sample = Result.objects.create(
-        subject=collection, kind="targets", number=1, form=1, fingerprint="x"
+    run, names = (
+        add_file(collection, "dense.run", run_text("dense")),
+        [f"t{n}" for n in range(1001)],
     )
-    SampledTarget.objects.bulk_create(
-        SampledTarget(version=sample, topic=f"t{n}") for n in range(1001)
-    )
-    for rules in ({"sample": sample.pk}, {"targets": [f"t{n}" for n in range(1001)]}):
-        with refused(CollectionUnfit, "too_many_candidates"):
-            request_pool(
-                collection=collection, files=[run], rules=rules | {"depth": 1000}, actor=None
-            )
-
-
-def test_targets_that_are_vectors_are_counted(collection):
-    names = [f"q{n}" for n in range(1001)]
+    stored = {"kind": "targets", "number": 1, "form": 1, "fingerprint": "x"}
+    sample = Result.objects.create(subject=collection, **stored)
+    SampledTarget.objects.bulk_create(SampledTarget(version=sample, topic=name) for name in names)
     documents = add_file(collection, "d.parquet", parquet(["a", "b"]), kind="embeddings")
     topics = add_file(collection, "q.parquet", parquet(names), kind="embeddings")
-    rules = {"depth": 1000, "queries": {documents.name: topics.name}}
-    with refused(CollectionUnfit, "too_many_candidates"):
-        request_pool(collection=collection, files=[documents, topics], rules=rules, actor=None)
+    for files, rules in (
+        ([run], {"sample": sample.pk}),
+        ([run], {"targets": names}),
+        ([documents, topics], {"queries": {documents.name: topics.name}}),
+    ):
+        rules |= {"depth": 1000}
+        with refused(CollectionUnfit, "too_many_candidates"):
+            request_pool(collection=collection, files=files, rules=rules, actor=None)
 
 
 def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
@@ -168,14 +153,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-def peak(read: str, path) -> tuple[str, int]:
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK.replace("{read}", read), str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
+def peak(read, path):
+    command = [sys.executable, "-c", PEAK.replace("{read}", read), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     refusal, megabytes = done.stdout.splitlines()
     return refusal, int(megabytes)
 
@@ -218,19 +198,17 @@ def test_a_record_of_many_lines_is_refused_where_it_begins(tmp_path):
 @pytest.mark.slow
 def test_names_of_nothing_but_line_ends_are_refused_at_the_first_thousand(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((2000, 2), np.float32))
-    with (tmp_path / "v.ids").open("wb") as file:
-        for _ in range(30):
-            file.write(b"\n" * 1_000_000)
-    said, megabytes = peak("read_vectors", tmp_path / "v.npy")
-    assert said == "no_name 1"
-    assert megabytes < 100
-    with (tmp_path / "v.ids").open("wb") as file:
-        file.write(b"".join(b"%d\n" % n for n in range(2000)))
-        for _ in range(30):
-            file.write(b"a\n" * 500_000)
-    said, megabytes = peak("read_vectors", tmp_path / "v.npy")
-    assert said == "n_names None"
-    assert megabytes < 100
+    numbers = b"".join(b"%d\n" % n for n in range(2000))
+    for start, block, code in (
+        (b"", b"\n" * 1_000_000, "no_name 1"),
+        (numbers, b"a\n" * 500_000, "n_names None"),
+    ):
+        with (tmp_path / "v.ids").open("wb") as file:
+            file.write(start)
+            for _ in range(30):
+                file.write(block)
+        said, megabytes = peak("read_vectors", tmp_path / "v.npy")
+        assert (said, megabytes < 100) == (code, True)
     (tmp_path / "v.ids").write_text("a" * 70_000)
     with refused(PoolFileFaults, "too_long", lines=[1]):
         read_vectors(tmp_path / "v.npy")
@@ -298,9 +276,7 @@ def test_a_drawing_of_its_own_parts_is_drawn():
         '<defs><linearGradient id="a"><stop stop-color="#f00"/></linearGradient></defs>'
         '<rect width="9" height="9" fill="url(#a)"/><use href="#b"/>'
     )
-    drawing = PictureDraft(
-        "image/svg+xml", DRAWING.format('width="9px" height="9"', inside).encode()
-    )
-    image = opened_picture(drawing, "boot")
+    content = DRAWING.format('width="9px" height="9"', inside).encode()
+    image = opened_picture(PictureDraft("image/svg+xml", content), "boot")
     assert image.size == (9, 9)
     assert image.getpixel((4, 4)) == (255, 0, 0)

@@ -1,7 +1,4 @@
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +10,14 @@ from retrieval.exceptions import RunsUnfit
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
-    Run,
-    WriteFile,
     easy_and_hard_topics,
     qrels_text,
     record_of,
+    run_arguments,
     run_text,
     seeded_collection,
 )
 
-Evaluate = Callable[..., dict[str, Any]]
 OF_PYTREC_EVAL = {
     "nDCG@10": "ndcg_cut_10",
     "RR": "recip_rank",
@@ -37,24 +32,22 @@ OF_PYTREC_EVAL = {
 
 @pytest.fixture
 def evaluate(file):
-    def evaluated(qrels: str, runs: dict[str, str], *options: str) -> dict[str, Any]:
-        arguments = ["--qrels", file("qrels.txt", qrels)]
-        for name, content in runs.items():
-            arguments += ["--run", file(name, content)]
+    def evaluated(qrels, runs, *options):
+        arguments = ["--qrels", file("qrels.txt", qrels), *run_arguments(file, runs)]
         return record_of("evaluate_runs", *arguments, *options)
 
     return evaluated
 
 
-def files_of(runs: list[Run]) -> dict[str, str]:
+def files_of(runs):
     return {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
 
 
-def row(record: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
+def row(record, run, measure):
     return next(r for r in record["results"] if (r["run"], r["measure"]) == (run, measure))
 
 
-def notes(record: dict[str, Any], code: str) -> list[str]:
+def notes(record, code):
     coded = zip(record["note_codes"], record["notes"], strict=True)
     return [note for of_note, note in coded if of_note == code]
 
@@ -85,16 +78,16 @@ def test_a_run_says_which_topics_it_lacks_and_which_nobody_judged(evaluate):
     result = row(record, "a", "RR")
     assert (result["mean"], result["mean_complete"]) == (1.0, pytest.approx(1 / 3))
     assert record["n_without_relevant"] == 1
-    left_out = evaluate(
-        qrels, {"a": "1 Q0 a 1 1 a\n"}, "--measure", "RR", "--leave-out-without-relevant"
-    )
+    options = ("--measure", "RR", "--leave-out-without-relevant")
+    left_out = evaluate(qrels, {"a": "1 Q0 a 1 1 a\n"}, *options)
     assert row(left_out, "a", "RR")["mean_complete"] == pytest.approx(0.5)
 
 
 def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate):
     grades, runs = seeded_collection(2, seed=3)
     files = files_of(runs)
-    record = evaluate(qrels_text(grades), files, "--measure", "AP", "--test", "t")
+    options = ("--measure", "AP", "--test", "t")
+    record = evaluate(qrels_text(grades), files, *options)
     (pair,) = record["comparisons"]
     a, b = (row(record, name, "AP")["per_topic"] for name in ("s0", "s1"))
     both = sorted(a.keys() & b.keys())
@@ -103,9 +96,7 @@ def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate):
     assert pair["p"] == pytest.approx(expected.pvalue)
     interval = expected.confidence_interval()
     assert (pair["ci_low"], pair["ci_high"]) == pytest.approx((interval.low, interval.high))
-    zeros = evaluate(
-        qrels_text(grades), files, "--measure", "AP", "--test", "t", "--missing", "zero"
-    )
+    zeros = evaluate(qrels_text(grades), files, *options, "--missing", "zero")
     full = [[values.get(t, 0.0) for t in grades] for values in (a, b)]
     assert zeros["comparisons"][0]["p"] == pytest.approx(stats.ttest_rel(*full).pvalue)
 
@@ -184,20 +175,15 @@ def test_notes_say_what_ties_move_and_tell_infinite_scores_from_single_precision
     assert row(record, "x", "RR")["mean"] == 0.5
     assert row(record, "x", "RR")["mean_other_ties"] == 1.0
     assert "ties_move_mean" in record["note_codes"]
-    run = {"x": "1 Q0 a 1 0.9000000002 x\n1 Q0 b 2 0.9000000001 x\n"}
-    record = evaluate("1 0 a 1\n", run, "--measure", "RR")
-    assert row(record, "x", "RR")["mean"] == 0.5
-    assert "tied_in_single_precision" in record["note_codes"]
-    in_double = evaluate("1 0 a 1\n", run, "--measure", "RR", "--double")
-    assert row(in_double, "x", "RR")["mean"] == 1.0
-    assert "tied_in_single_precision" not in in_double["note_codes"]
-    run = "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"
-    said, beyond = "infinite_scores", "beyond_single_precision"
-    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR")["note_codes"]
-    assert {said, beyond} <= set(codes)
-    codes = evaluate("1 0 a 1\n", {"a.run": run}, "--measure", "RR", "--double")["note_codes"]
-    assert said in codes
-    assert beyond not in codes
+    close = {"x": "1 Q0 a 1 0.9000000002 x\n1 Q0 b 2 0.9000000001 x\n"}
+    large = {"a.run": "1 Q0 a 1 inf x\n1 Q0 b 2 1e39 x\n1 Q0 c 3 1e38 x\n"}
+    for options, is_single in (((), True), (("--double",), False)):
+        record = evaluate("1 0 a 1\n", close, "--measure", "RR", *options)
+        assert row(record, "x", "RR")["mean"] == (0.5 if is_single else 1.0)
+        assert ("tied_in_single_precision" in record["note_codes"]) is is_single
+        codes = evaluate("1 0 a 1\n", large, "--measure", "RR", *options)["note_codes"]
+        assert "infinite_scores" in codes
+        assert ("beyond_single_precision" in codes) is is_single
 
 
 def test_notes_say_where_ranks_contradict_scores_and_targets_come_first(evaluate):
@@ -249,28 +235,26 @@ def test_runs_and_options_that_do_not_fit_are_refused(evaluate):
 
 def test_without_json_people_read_means_differences_and_groups(file):
     grades, runs = seeded_collection(2)
-    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
-    for n, run in enumerate(runs):
-        arguments += ["--run", str(file(f"{n}.run", run_text(run, f"s{n}")))]
+    arguments = ["--qrels", file("q", qrels_text(grades)), *run_arguments(file, files_of(runs))]
     text = command_output("evaluate_runs", *arguments, "--measure", "nDCG@10")
     assert "s1 > s0" in text or "s1, s0" in text or "s0, s1" in text
     assert "s0 - s1" in text
     assert len(text.splitlines()) > 10
 
 
-def drawn_targets(file: WriteFile) -> tuple[str, str, str]:
+def drawn_targets(file):
     """Of 900 targets on which a run mostly fails, and 100 easy ones, 20 and 20 are drawn."""
     rows = [f"{'hard' if n < 900 else 'easy'}{n},{int(n >= 900)}" for n in range(1000)]
     targets = file("all.csv", "target,price\n" + "\n".join(rows) + "\n")
     drawn = targets.with_name("drawn.csv")
     record = record_of(
-        *("sample_targets", "--n", "40", "--targets", str(targets), "--column", "price"),
-        *("--strata", "2", "--output", str(drawn)),
+        *("sample_targets", "--n", "40", "--targets", targets, "--column", "price"),
+        *("--strata", "2", "--output", drawn),
     )
     topics = [row["topic"] for row in record["targets"]]
     assert "evaluate_runs --weights" in record["notes"][0]
     qrels = "".join(f"{t} 0 d {int(t.startswith('easy') or t[-1] < '3')}\n" for t in topics)
-    return str(drawn), qrels, "".join(f"{t} Q0 d 1 1 a\n" for t in topics)
+    return drawn, qrels, "".join(f"{t} Q0 d 1 1 a\n" for t in topics)
 
 
 def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit(evaluate, file):
@@ -283,14 +267,13 @@ def test_topics_drawn_with_unequal_probabilities_are_weighed_by_weights_that_fit
     assert weighted["mean"] == pytest.approx(0.9 * hard + 0.1)
     assert weighted["ci_low"] < weighted["mean"] < weighted["ci_high"] < 0.6
     assert record["weighted"]["effective_n"] == pytest.approx(1000**2 / (20 * 45**2 + 20 * 25))
-    lines = Path(drawn).read_text().splitlines()
-    fewer = str(file("fewer.csv", "\n".join(lines[:-1]) + "\n"))
-    with refused(RunsUnfit, "topic_missing"):
-        evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", fewer)
-    wrong = str(file("wrong.csv", "\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",2"])))
-    with refused(RunsUnfit, "probability"):
-        evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", wrong)
-    tiny = str(file("tiny.csv", "\n".join([lines[0], lines[1].rpartition(",")[0] + ",1e-320"])))
+    lines = drawn.read_text().splitlines()
+    wrong = [*lines[:-1], lines[-1].rpartition(",")[0] + ",2"]
+    for kept, code in ((lines[:-1], "topic_missing"), (wrong, "probability")):
+        weights = file("weights.csv", "\n".join(kept) + "\n")
+        with refused(RunsUnfit, code):
+            evaluate(qrels, {"a": run}, "--measure", "P@1", "--weights", weights)
+    tiny = file("tiny.csv", "\n".join([lines[0], lines[1].rpartition(",")[0] + ",1e-320"]))
     topic = lines[1].split(",")[0]
     with refused_naming(RunsUnfit, "tiny.csv", 2, "1e-12"):
         evaluate(f"{topic} 0 d 1\n", {"a": f"{topic} Q0 d 1 1 a\n"}, "--weights", tiny)
@@ -311,7 +294,7 @@ def test_a_relevant_document_is_one_of_a_grade_above_0_for_all_measures(evaluate
 def test_names_steer_no_terminal(file, capsys):
     tag = "\x1b[31m\x1b]0;owned\x07red"
     run = file("esc.run", f"1 Q0 a 1 1 {tag}\n2 Q0 a 1 1 {tag}\n")
-    arguments = ["--qrels", str(file("q", "1 0 a 1\n3 0 b 1\n")), "--run", str(run)]
+    arguments = ["--qrels", file("q", "1 0 a 1\n3 0 b 1\n"), "--run", run]
     text = command_output("evaluate_runs", *arguments)
     assert "\ufffd[31m\ufffd]0;owned\ufffdred" in text
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -12,7 +12,7 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
 from presentation.files import FileUnwritable
-from presentation.row_files import RowFile, row_csv
+from presentation.row_files import row_csv
 from results.models import Result
 from retrieval.audit.collection import audit_collection
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
@@ -46,14 +46,12 @@ pytestmark = pytest.mark.django_db
 GRADES = ["Not relevant", "Related", "Relevant", "Can't judge"]
 
 
-def graded_study(categories: list[str] | None = None, **fields: object) -> Study:
+def graded_study(categories=None, **fields):
     """Documents a, b, c of a topic, graded by three; nobody can judge c, Cyd not a either."""
     study = Study.objects.create(slug="graded", title="Graded", kind="rating")
-    categories = GRADES if categories is None else categories
     as_categories = {"kind": "category", "level": "nominal", "scale_max": 3} | fields
-    Question.objects.create(
-        study=study, name="relevance", wording="?", categories=categories, **as_categories
-    )
+    as_categories["categories"] = GRADES if categories is None else categories
+    Question.objects.create(study=study, name="relevance", wording="?", **as_categories)
     add_candidates(study.items.create(key="t1", context="A query", position=0), ("a", "b", "c"))
     rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
     rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
@@ -61,11 +59,8 @@ def graded_study(categories: list[str] | None = None, **fields: object) -> Study
     return study
 
 
-def lines(study: Study, **options: object) -> list[str]:
-    return [
-        line.strip()
-        for line in qrels_of(judgment_source(study, **options)).lines()  # type: ignore[arg-type]
-    ]
+def lines(study, **options):
+    return [line.strip() for line in qrels_of(judgment_source(study, **options)).lines()]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +111,10 @@ def test_the_lowest_labelled_point_is_grade_zero():
 
 
 def test_values_without_a_grade_are_refused():
+    made = make_label_set(question=graded_study(level="ordinal").question(), rule=Rule("mean"))
+    with refused(StudyUnfit, "label_no_grade"):
+        qrels_of(label_source(made.label_set))
+    Study.objects.all().delete()
     study = graded_study(categories=[], kind="line", level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(StudyUnfit, "value_no_grade"):
@@ -125,12 +124,6 @@ def test_values_without_a_grade_are_refused():
         lines(study)
     with refused(StudyUnfit, "not_graded"):
         judgment_source(rating_study())
-
-
-def test_label_sets_of_means_grade_no_graded_study():
-    made = make_label_set(question=graded_study(level="ordinal").question(), rule=Rule("mean"))
-    with refused(StudyUnfit, "label_no_grade"):
-        qrels_of(label_source(made.label_set))
 
 
 def test_sizes_are_counted_with_the_target_and_without():
@@ -148,14 +141,9 @@ def test_each_assessor_and_round_has_a_group_of_its_own():
     tick(study, "Bob", "boot", set())
     tick(study, "Ann", "boot", {"pump"}, round=2)
     tick(study, "Eve", "boot", {"pump"}, status="rejected")
-    assert "".join(assessor_lines(judgment_source(study))).splitlines() == [
-        "boot Ann clog 1",
-        "boot Bob clog 0",
-        "boot Ann.2 clog 0",
-        "boot Ann pump 0",
-        "boot Bob pump 0",
-        "boot Ann.2 pump 1",
-    ]
+    of_clog = "boot Ann clog 1\nboot Bob clog 0\nboot Ann.2 clog 0\n"
+    of_pump = "boot Ann pump 0\nboot Bob pump 0\nboot Ann.2 pump 1\n"
+    assert "".join(assessor_lines(judgment_source(study))) == of_clog + of_pump
 
 
 def test_assessors_answers_that_say_nothing_are_unjudged_and_labels_become_qrels():
@@ -176,7 +164,7 @@ def test_an_assessor_s_name_with_a_space_is_refused():
         list(assessor_lines(judgment_source(study)))
 
 
-def table(rows: RowFile) -> list[dict[str, str]]:
+def table(rows):
     return list(csv.DictReader(io.StringIO("".join(row_csv(rows)))))
 
 
@@ -188,13 +176,12 @@ def test_each_line_leads_to_the_judgments_that_it_was_made_of():
     ids = {first.pk: ("H1", "A1")}
     rows = table(provenance_rows(source, find_ids=lambda submissions: ids))
     columns = ("line", "docno", "grade", "source", "assessor", "value", "hit_id", "assignment_id")
-    assert [tuple(row[name] for name in columns) for row in rows] == [
-        ("1", "clog", "1", "judgment", "Ann", "1.0", "H1", "A1"),
-        ("1", "clog", "1", "judgment", "Bob", "0.0", "", ""),
-        ("2", "pump", "0", "judgment", "Ann", "0.0", "H1", "A1"),
-        ("3", "flat", "-1", "pooled", "", "", "", ""),
+    assert [tuple(row[name] for name in (*columns, "submission")) for row in rows] == [
+        ("1", "clog", "1", "judgment", "Ann", "1.0", "H1", "A1", str(first.pk)),
+        ("1", "clog", "1", "judgment", "Bob", "0.0", "", "", str(second.pk)),
+        ("2", "pump", "0", "judgment", "Ann", "0.0", "H1", "A1", str(first.pk)),
+        ("3", "flat", "-1", "pooled", "", "", "", "", ""),
     ]
-    assert [row["submission"] for row in rows] == [str(first.pk), str(second.pk), str(first.pk), ""]
     written = [line.split() for line in qrels_of(source).lines()]
     assert all(written[int(row["line"]) - 1][2] == row["docno"] for row in rows)
 
@@ -203,16 +190,12 @@ def test_decisions_that_override_a_rule_are_named():
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", set())
     senior = get_user_model().objects.create_user("senior")
-    candidate = study.items.get().candidates.get()
-    Adjudication.objects.create(
-        candidate=candidate, question=study.question(), value=1, decided_by=senior
-    )
+    judged = {"candidate": study.items.get().candidates.get(), "question": study.question()}
+    Adjudication.objects.create(value=1, decided_by=senior, **judged)
     made = make_label_set(question=study.question(), rule=Rule("majority"))
     rows = table(provenance_rows(label_source(made.label_set)))
-    assert [(row["source"], row["grade"], row["value"]) for row in rows] == [
-        ("decision", "1", "1.0"),
-        ("judgment", "1", "0.0"),
-    ]
+    said = [(row["source"], row["grade"], row["value"]) for row in rows]
+    assert said == [("decision", "1", "1.0"), ("judgment", "1", "0.0")]
 
 
 def test_imported_batches_keep_the_ids_of_their_hits(tmp_path):
@@ -223,16 +206,14 @@ def test_imported_batches_keep_the_ids_of_their_hits(tmp_path):
     assert (row["hit_id"], row["assessor"]) == ("H7", "assessor-H7")
 
 
-def reasoned_study() -> Study:
+def reasoned_study():
     study = ticked_study()
     Submission.objects.filter(item__key="boot").update(justification=BOOT)
     Submission.objects.filter(item__key="gown").update(justification=GOWN)
     submission = Submission.objects.get(item__key="boot")
     for docno, text in (("clog", "striped as well"), ("flat", "too flat")):
-        candidate = submission.item.candidates.get(key=docno)
-        WrittenAnswer.objects.create(
-            submission=submission, candidate=candidate, question="reason", text=text
-        )
+        of = {"submission": submission, "candidate": submission.item.candidates.get(key=docno)}
+        WrittenAnswer.objects.create(question="reason", text=text, **of)
     return study
 
 
@@ -252,10 +233,8 @@ def test_reasons_are_rows_with_a_grade_and_are_counted_by_terms(tmp_path):
     record = json.loads(command_output("reason_terms", "ticked", json=True))
     assert (record["n_reasons"], record["n_relevant"], record["n_other"]) == (4, 2, 2)
     counts = {row["term"]: (row["n_relevant"], row["n_other"]) for row in record["terms"]}
-    assert counts["colour"] == (1, 1)
-    assert counts["heel"] == (1, 1)
-    assert counts["pattern"] == (1, 0)
-    assert counts["price"] == (0, 0)
+    counted = [counts[name] for name in ("colour", "heel", "pattern", "price")]
+    assert counted == [(1, 1), (1, 1), (1, 0), (0, 0)]
     text = command_output("reason_terms", "ticked")
     assert "price" not in text
     assert re.findall(r"\d+", text.splitlines()[-1]) == ["4", "2", "2"]
@@ -315,20 +294,12 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
 
 
-@pytest.fixture
-def topics_about_pictures(tmp_path):
+def test_the_released_layout_names_the_document_that_a_topic_is_about(tmp_path, collection):
     """Topic 2 is about boot, which is in its own pool and was ticked; and its pool as a file."""
     study = alternatives_study(pools={"2": ("clog", "boot")})
     tick(study, "Ann", "2", {"clog", "boot"})
     pool = tmp_path / "pool.csv"
     pool.write_text("topic,target,docno\n2,boot,clog\n2,boot,boot\n")
-    return study, pool
-
-
-def test_the_released_layout_names_the_document_that_a_topic_is_about(
-    tmp_path, topics_about_pictures, collection
-):
-    study, pool = topics_about_pictures
     catalogue = tmp_path / "catalogue.csv"
     catalogue.write_text("docno,title,image\nsock,Sock,\nclog,Clog,gone.png\nboot,Boot,\n")
     files = write_released_layout(
@@ -339,7 +310,6 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
     assert alternatives[1] == 'boot,2,"1,2","u2,1,2-t0",u2-t0'
     audit = audit_collection([tmp_path / "released"])
     assert "target_in_pool" in {one.name for file in audit.files for one in file.findings}
-    study, _pool = topics_about_pictures
     catalogue.write_text("docno\nclog\nboot\n")
     with refused_naming(CatalogueUnfit, "'2'", "--pool"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
@@ -348,9 +318,8 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
     with refused(StudyUnfit, "not_ticks"):
         write_released_layout(judgment_source(graded_study()), tmp_path)
-    version = Result.objects.create(
-        subject=collection, kind="pool", number=1, form=1, fingerprint=""
-    )
+    stored = {"kind": "pool", "number": 1, "form": 1, "fingerprint": ""}
+    version = Result.objects.create(subject=collection, **stored)
     version.pooled_topics.create(topic="2", docno="boot")
     PoolStudy.objects.create(version=version, study=study)
     files = write_released_layout(judgment_source(study), tmp_path)
@@ -361,17 +330,9 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(
 def test_the_command_writes_all_files_and_makes_a_label_set_of_a_model_of_assessors(tmp_path):
     study = reasoned_study()
     paths = {name: tmp_path / name for name in ("assessors", "provenance", "reasons")}
-    output = command_output(
-        "export_qrels",
-        "ticked",
-        output=tmp_path / "qrels",
-        rule="votes",
-        unjudged=True,
-        released_layout=tmp_path / "released",
-        json=True,
-        **paths,
-    )
-    record = json.loads(output)
+    paths |= {"output": tmp_path / "qrels", "released_layout": tmp_path / "released"}
+    options = {"rule": "votes", "unjudged": True, "json": True}
+    record = json.loads(command_output("export_qrels", "ticked", **options, **paths))
     assert record["n_relevant"] == 2
     assert record["rule"] == "votes"
     assert len(record["files"]) == 7
@@ -397,13 +358,8 @@ def judged_by_three():
 
 
 def test_votes_are_grades(judged_by_three):
-    assert list(study_qrels(judged_by_three, rule="votes").lines()) == [
-        "boot 0 clog 3\n",
-        "boot 0 pump 2\n",
-        "boot 0 flat 1\n",
-        "boot 0 sole 0\n",
-        "gown 0 coat 2\n",
-    ]
+    text = "".join(study_qrels(judged_by_three, rule="votes").lines())
+    assert text == "boot 0 clog 3\nboot 0 pump 2\nboot 0 flat 1\nboot 0 sole 0\ngown 0 coat 2\n"
 
 
 @pytest.mark.parametrize(
@@ -424,11 +380,8 @@ def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
     boot, gown = ["boot 0 clog 1\n", "boot 0 pump 1\n", "boot 0 flat 0\n"], ["skirt", "coat"]
     assert lines["majority"] == [*boot, *(f"gown 0 {docno} 0\n" for docno in gown)]
     tick(study, "Bob", "boot", {"flat"}, round=2)
-    assert list(study_qrels(study, round=2).lines()) == [
-        "boot 0 clog 0\n",
-        "boot 0 pump 0\n",
-        "boot 0 flat 1\n",
-    ]
+    text = "".join(study_qrels(study, round=2).lines())
+    assert text == "boot 0 clog 0\nboot 0 pump 0\nboot 0 flat 1\n"
     assert study_qrels(study, round=1).n_lines == 5
     with refused(StudyUnfit, "no_judgments"):
         study_qrels(study, round=3)

@@ -1,7 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -33,12 +32,12 @@ def _waiting_jobs(settings):
     settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
 
 
-def audit_of(collection, actor, **texts: str) -> Job:
+def audit_of(collection, actor, **texts):
     uploads = [sent(f"{name}.txt", text) for name, text in texts.items()]
     return request_audit_of_uploads(collection=collection, uploads=uploads, files=[], actor=actor)
 
 
-def done_without_its_worker(job: Job, handler: Any) -> None:
+def done_without_its_worker(job, handler):
     """The handler's part of a job, after which its worker is killed."""
     running = claim(job.pk)
     assert running is not None
@@ -50,12 +49,8 @@ def done_without_its_worker(job: Job, handler: Any) -> None:
 
 def test_an_audit_whose_worker_is_killed_after_it_is_stored_is_done(collection, rosa):
     add_file(collection, "kept.run", run_text("kept"))
-    job = request_audit_of_uploads(
-        collection=collection,
-        uploads=[sent("q.txt", qrels_text())],
-        files=list(collection.files.all()),
-        actor=rosa,
-    )
+    uploads, files = [sent("q.txt", qrels_text())], list(collection.files.all())
+    job = request_audit_of_uploads(collection=collection, uploads=uploads, files=files, actor=rosa)
     done_without_its_worker(job, partial(compute_result, AuditKind()))
     version = Result.objects.get(kind=AUDIT)
     assert version.facts["n_files"] == 2
@@ -104,18 +99,15 @@ def test_audits_that_are_requested_at_the_same_moment_lose_no_file(collection, r
 
 @pytest.fixture
 def pool(collection, rosa):
-    files = [
-        add_file(collection, "dense.run", run_text("dense")),
-        add_file(collection, "shoes.csv", CATALOGUE, kind="catalogue"),
-    ]
+    files = [add_file(collection, "dense.run", run_text("dense"))]
+    files.append(add_file(collection, "shoes.csv", CATALOGUE, kind="catalogue"))
     run_job(request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa).pk)
     return Result.objects.get(kind=ResultType.POOL)
 
 
-def study_of(pool, rosa) -> Job:
-    return request_study(
-        version=pool, title="Shoes", template="alternatives", allowed=["unknown", "hub"], actor=rosa
-    )
+def study_of(pool, rosa):
+    chosen = {"template": "alternatives", "allowed": ["unknown", "hub"]}
+    return request_study(version=pool, title="Shoes", actor=rosa, **chosen)
 
 
 def test_a_study_whose_worker_is_killed_after_it_is_stored_is_made_once(pool, rosa):
@@ -144,12 +136,11 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
     study = ticked_study(owner=rosa, team=collection.team)
     link_studies(collection=collection, studies=[study], actor=rosa)
 
-    def requested() -> Job:
-        return request_study_qrels(
-            collection=collection, study=study, rule="any", round=1, actor=rosa
-        )
+    def requested():
+        chosen = {"study": study, "rule": "any", "round": 1}
+        return request_study_qrels(collection=collection, actor=rosa, **chosen)
 
-    job, running = requested(), None
+    job = requested()
     with monkeypatch.context() as killed:
         killed.setattr("retrieval.derived_files.read_file", Mock(side_effect=KeyboardInterrupt))
         running = claim(job.pk)
@@ -173,7 +164,7 @@ def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(
     second = Job.objects.create(kind=first.kind, arguments=first.arguments, queue=first.queue)
     compute = PoolKind.compute
 
-    def compute_after_the_other(*arguments: Any) -> Computed:
+    def compute_after_the_other(*arguments) -> Computed:
         monkeypatch.setattr(PoolKind, "compute", compute)
         run_job(first.pk)
         return compute(*arguments)

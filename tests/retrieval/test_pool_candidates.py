@@ -1,23 +1,20 @@
 import csv
-import json
-from io import BytesIO, StringIO
-from pathlib import Path
-from typing import Any
+from io import BytesIO
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.imports import import_study
-from annotation.models import Study
+from annotation.models import Candidate, Study
 from annotation.readers.item_files import read_alternatives
 from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import pool_study, read_catalogue
 from retrieval.pools.pool_files import read_pool
+from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import WriteFile
+from tests.retrieval.conftest import record_of
 from tests.retrieval.pool_sources import (
     SYSTEMS,
     catalogue_zip,
@@ -31,7 +28,7 @@ N = 40
 
 
 @pytest.fixture
-def files(file: WriteFile) -> Path:
+def files(file):
     rng = np.random.default_rng(0)
     rows = ["docno,title,image"]
     for number in range(N):
@@ -47,22 +44,15 @@ def files(file: WriteFile) -> Path:
     return folder
 
 
-def pooled(folder: Path, *options: str) -> dict[str, Any]:
-    out = StringIO()
-    call_command(
-        "pool_candidates",
-        f"--run=bm25={folder}/bm25.run",
-        f"--embeddings=pixels={folder}/pixels.npy",
-        f"--targets={folder}/targets.txt",
+def pooled(folder, *options):
+    return record_of(
+        *("pool_candidates", f"--run=bm25={folder}/bm25.run", *options),
+        *(f"--embeddings=pixels={folder}/pixels.npy", f"--targets={folder}/targets.txt"),
         f"--catalogue={folder}/catalogue.csv",
-        *options,
-        "--json",
-        stdout=out,
     )
-    return json.loads(out.getvalue())  # type: ignore[no-any-return]
 
 
-def test_a_pool_says_what_it_was_made_of_and_its_seed_makes_it_again(files: Path):
+def test_a_pool_says_what_it_was_made_of_and_its_seed_makes_it_again(files):
     record = pooled(files, "--quota=bm25=3", "--quota=pixels=4", "--uniform=1", "--seed=7")
     assert record["plan"]["quotas"] == {"bm25": 3, "pixels": 4}
     assert record["plan"]["seed"] == 7
@@ -77,7 +67,7 @@ def test_a_pool_says_what_it_was_made_of_and_its_seed_makes_it_again(files: Path
 
 
 @pytest.mark.django_db
-def test_a_pool_becomes_an_alternatives_study_with_its_sources(files: Path):
+def test_a_pool_becomes_an_alternatives_study_with_its_sources(files):
     lines = files / "elsewhere" / "pool.jsonl"
     lines.parent.mkdir()
     pool_file = files / "pool.json"
@@ -89,16 +79,14 @@ def test_a_pool_becomes_an_alternatives_study_with_its_sources(files: Path):
     assert tuple(direct.items) == draft.items
     import_study(draft=direct, path=pool_file, slug="shoes")
     study = Study.objects.get(slug="shoes")
-    systems = {
-        (candidate.item.key, candidate.key): candidate.system
-        for item in study.items.all()
-        for candidate in item.candidates.all()
+    systems = Candidate.objects.filter(item__study=study)
+    assert set(systems.values_list("item__key", "key", "system")) == {
+        (slot.topic, slot.docno, slot.source) for slot in pool.slots
     }
-    assert systems == {(slot.topic, slot.docno): slot.source for slot in pool.slots}
     assert all(item.picture for item in study.items.all())
 
 
-def test_a_defective_pool_is_not_written_for_a_study(files: Path):
+def test_a_defective_pool_is_not_written_for_a_study(files):
     lines = files / "pool.jsonl"
     (files / "2.svg").unlink()
     with refused_naming(PoolDefective, "2.svg"):
@@ -108,12 +96,8 @@ def test_a_defective_pool_is_not_written_for_a_study(files: Path):
     assert lines.exists()
 
 
-def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
-    out = StringIO()
-    call_command(
-        "pool_candidates", f"--run=bm25={files}/bm25.run", "--take=4", "--json", stdout=out
-    )
-    record = json.loads(out.getvalue())
+def test_without_targets_the_topics_of_the_runs_are_pooled(files):
+    record = record_of("pool_candidates", f"--run=bm25={files}/bm25.run", "--take=4")
     assert record["targets"] == [{"topic": f"d{n}", "docno": f"d{n}"} for n in range(3)]
 
 
@@ -127,30 +111,27 @@ def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
         (("--quota=pixels",), ["'pixels'"]),
     ],
 )
-def test_options_that_mean_nothing_are_refused(
-    files: Path, options: tuple[str, ...], named: list[str]
-):
+def test_options_that_mean_nothing_are_refused(files, options, named):
     with refused_naming(CommandError, *named):
         pooled(files, *options)
 
 
-def test_targets_that_no_source_knows_are_said_or_refused(files: Path, file: WriteFile):
+def test_targets_that_no_source_knows_are_said_or_refused(files, file):
     run = f"--run=bm25={files}/bm25.run"
     some, none = file("t.txt", "d0\nd99"), file("u.txt", "d98\nd99")
     known = ("pool_candidates", run, f"--targets={some}", "--depth=3")
-    out = StringIO()
-    call_command(*known, stdout=out)
-    [line] = [line for line in out.getvalue().splitlines() if line.startswith("unlisted")]
+    lines = command_output(*known).splitlines()
+    [line] = [line for line in lines if line.startswith("unlisted")]
     assert line.split()[1:3] == ["1", "1"]
     with refused_naming(PoolDefective, "unlisted"):
-        call_command(*known, f"--alternatives={files}/pool.jsonl", stdout=StringIO())
+        command_output(*known, f"--alternatives={files}/pool.jsonl")
     unknown = (f"--targets={none}", f"--output={files}/pool.csv")
     with pytest.raises(PoolUnfit):
-        call_command("pool_candidates", run, *unknown, "--depth=3")
+        command_output("pool_candidates", run, *unknown, "--depth=3")
     assert not (files / "pool.csv").exists()
 
 
-def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile):
+def test_targets_and_catalogues_are_refused_by_line(files, file):
     file("targets.txt", "d0\nd0\na b\n")
     with refused(PoolFileFaults, lines=[2, 3]):
         pooled(files, "--depth=3")
@@ -170,12 +151,6 @@ TOPICS = targets(30)
 POOLED = ("shape", "colour", "pattern")
 
 
-def run(name: str, *options: object) -> dict[str, Any]:
-    out = StringIO()
-    call_command(name, *map(str, options), "--json", stdout=out)
-    return json.loads(out.getvalue())  # type: ignore[no-any-return]
-
-
 @pytest.fixture
 def folder(tmp_path):
     ZipFile(BytesIO(catalogue_zip())).extractall(tmp_path)
@@ -188,13 +163,10 @@ def folder(tmp_path):
 def pool(folder, seed=7):
     sources = [f"--run={name}={folder / name}.run" for name in POOLED]
     quotas = [f"--quota={name}=2" for name in (*POOLED, "vectors")]
-    return run(
-        "pool_candidates",
-        *sources,
-        f"--embeddings=vectors={folder / 'products.npy'}",
-        *quotas,
+    return record_of(
+        *("pool_candidates", *sources, *quotas, "--seed", seed),
         *("--catalogue", folder / "catalogue.csv", "--output", folder / "pool.csv"),
-        *("--seed", seed),
+        f"--embeddings=vectors={folder / 'products.npy'}",
     )
 
 
@@ -202,9 +174,8 @@ def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_
     made = pool(folder)
     assert made["report"]["n_slots"] == 240
     assert not made["lint"]["is_refused"]
-    assert not run("lint_pool", folder / "pool.csv", "--catalogue", folder / "catalogue.csv")[
-        "is_refused"
-    ]
+    catalogue = ("--catalogue", folder / "catalogue.csv")
+    assert not record_of("lint_pool", folder / "pool.csv", *catalogue)["is_refused"]
     with (folder / "pool.csv").open() as file:
         rows = list(csv.DictReader(file))
     grades = [(row["topic"], row["docno"]) for row in rows if row["docno"]]
@@ -213,18 +184,15 @@ def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_
     qrels.write_text("\n".join(lines) + "\n")
     runs = [option for name in SYSTEMS for option in ("--run", folder / f"{name}.run")]
     measures = ("--measure", "nDCG@10", "--measure", "Judged@10")
-    result = run("evaluate_runs", "--qrels", qrels, *runs, *measures)
+    result = record_of("evaluate_runs", "--qrels", qrels, *runs, *measures)
     means = {(row["run"], row["measure"]): row["mean"] for row in result["results"]}
     # Of a target's four acceptable products all share its shape, three its pattern, one its colour.
     assert means["shape", "nDCG@10"] > means["pattern", "nDCG@10"] > means["colour", "nDCG@10"]
     pooled = [means[name, "Judged@10"] for name in POOLED]
     assert 0 < means["late", "Judged@10"] < max(pooled)
     assert len(result["comparisons"]) == 6 * 2
-
-
-def test_the_same_seed_pools_the_same_and_another_presents_it_otherwise(folder):
-    first, again = pool(folder), pool(folder)
-    assert first["slots"] == again["slots"]
-    other = pool(folder, seed=8)
-    assert other["slots"] != first["slots"]
-    assert len(other["slots"]) == len(first["slots"])
+    # The same seed pools the same, and another presents it otherwise.
+    assert pool(folder)["slots"] == made["slots"]
+    other = pool(folder, seed=8)["slots"]
+    assert other != made["slots"]
+    assert len(other) == len(made["slots"])

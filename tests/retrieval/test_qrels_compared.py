@@ -1,13 +1,8 @@
-import json
-from collections.abc import Callable, Mapping
-from io import StringIO
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
 
@@ -15,40 +10,34 @@ from retrieval.charts import LONGEST_NAME, legend_names, means_by_qrels
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
 from retrieval.rankings.comparison import NO_CHOICE, ONE_EACH
 from stats.ranking.resampled_topics import UNMOVED
+from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
-    Grades,
-    WriteFile,
     easy_and_hard_topics,
     qrels_text,
+    record_of,
+    run_arguments,
     run_text,
     seeded_collection,
 )
 
-Compare = Callable[..., dict[str, Any]]
-Labels = Mapping[str, Grades]
-
 
 @pytest.fixture
-def compare(file: WriteFile) -> Compare:
-    def compared(
-        labels: Labels, runs: Mapping[str, str], *options: str, assessors: str = ""
-    ) -> dict[str, Any]:
-        arguments = ["compare_qrels", "--json"]
-        for name, grades in labels.items():
-            arguments += ["--qrels", f"{name}={file(f'{name}.qrels', qrels_text(grades))}"]
+def compare(file):
+    def compared(labels, runs, *options, assessors=""):
+        arguments = [*qrels_arguments(file, labels), *run_arguments(file, runs)]
         if assessors:
-            arguments += ["--assessors", str(file("qrels_jg", assessors))]
-        for name, content in runs.items():
-            arguments += ["--run", str(file(name, content))]
-        out = StringIO()
-        call_command(*arguments, "--resamples", "200", *options, stdout=out)
-        return json.loads(out.getvalue())  # type: ignore[no-any-return]
+            arguments += ["--assessors", file("qrels_jg", assessors)]
+        return record_of("compare_qrels", *arguments, "--resamples", "200", *options)
 
     return compared
 
 
-def relabelled(grades: Grades, seed: int, share: float = 0.3) -> Grades:
+def qrels_arguments(file, labels):
+    return [f"--qrels={n}={file(f'{n}.qrels', qrels_text(labels[n]))}" for n in labels]
+
+
+def relabelled(grades, seed, share=0.3):
     rng = np.random.default_rng(seed)
     return {
         topic: {
@@ -59,39 +48,33 @@ def relabelled(grades: Grades, seed: int, share: float = 0.3) -> Grades:
     }
 
 
-def collection(n_runs: int = 5) -> tuple[Labels, dict[str, str]]:
+def collection(n_runs=5):
     grades, runs = seeded_collection(n_runs, seed=2)
     labels = {"a": grades, "b": relabelled(grades, 1), "c": relabelled(grades, 2)}
     return labels, {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
 
 
-def means(record: dict[str, Any], qrels: str, measure: str = "nDCG@10") -> dict[str, float]:
-    (ranking,) = [
-        each for each in record["rankings"] if (each["qrels"], each["measure"]) == (qrels, measure)
-    ]
+def means(record, qrels, measure="nDCG@10"):
+    of = {"qrels": qrels, "measure": measure}
+    (ranking,) = [each for each in record["rankings"] if each | of == each]
     return {system["run"]: system["mean"] for system in ranking["systems"]}
 
 
-def pair(record: dict[str, Any], first: str, second: str) -> dict[str, Any]:
+def pair(record, first, second):
     return next(p for p in record["pairs"] if (p["first"], p["second"]) == (first, second))
 
 
-def test_each_ranking_is_that_of_evaluate_runs(compare: Compare, file: WriteFile):
+def test_each_ranking_is_that_of_evaluate_runs(compare, file):
     labels, runs = collection()
     record = compare(labels, runs)
     for name, grades in labels.items():
-        arguments = [each for run in runs for each in ("--run", str(file(run, runs[run])))]
-        out = StringIO()
-        qrels = str(file("one.qrels", qrels_text(grades)))
-        call_command(
-            "evaluate_runs", "--qrels", qrels, *arguments, "--measure", "nDCG@10", "--json",
-            stdout=out,
-        )  # fmt: skip
-        expected = {row["run"]: row["mean"] for row in json.loads(out.getvalue())["results"]}
+        qrels = ("--qrels", file("one.qrels", qrels_text(grades)), "--measure", "nDCG@10")
+        results = record_of("evaluate_runs", *qrels, *run_arguments(file, runs))["results"]
+        expected = {row["run"]: row["mean"] for row in results}
         assert means(record, name) == pytest.approx(expected)
 
 
-def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare: Compare):
+def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare):
     labels, runs = collection()
     record = compare(labels, runs, "--missing", "zero")
     assert {(p["first"], p["second"]) for p in record["pairs"]} == set(
@@ -111,9 +94,7 @@ def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare:
         assert sum(each["significance"].values()) == each["n_pairs"] == 10
 
 
-def test_runs_are_ranked_on_the_topics_that_they_share_unless_missing_ones_count_0(
-    compare: Compare,
-):
+def test_runs_are_ranked_on_the_topics_that_they_share_unless_missing_ones_count_0(compare):
     """A run of easy topics has the higher mean, and the other beats it on each topic of both."""
     labels, runs = easy_and_hard_topics()
     other = {topic: grades | {"m0": int(topic > "t25")} for topic, grades in labels.items()}
@@ -136,12 +117,11 @@ def test_runs_are_ranked_on_the_topics_that_they_share_unless_missing_ones_count
         assert 0.2 < of_a["ci_low"] < 0.35 < of_a["ci_high"] < 0.5
 
 
-def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare: Compare):
+def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare):
     labels, runs = collection()
     record = compare(labels, runs, "--truth", "b", "--top", "3", "--missing", "zero")
-    assert [p["second"] for p in record["pairs"] if p["first"] == "b"] == [
-        "a", "c", "union", "intersection", "majority",
-    ]  # fmt: skip
+    others = ["a", "c", "union", "intersection", "majority"]
+    assert [p["second"] for p in record["pairs"] if p["first"] == "b"] == others
     one = pair(record, "b", "a")
     assert one["tau_ap"]["coefficient"] == "tau_ap_a"
     assert pair(record, "a", "c")["tau_ap"]["coefficient"] == "tau_ap_b"
@@ -151,7 +131,7 @@ def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare: Compare):
     assert one["top"]["value"] == pytest.approx(stats.kendalltau(*of_best).statistic)
 
 
-def test_labels_agree_on_the_documents_that_both_judged(compare: Compare):
+def test_labels_agree_on_the_documents_that_both_judged(compare):
     from sklearn.metrics import cohen_kappa_score
 
     labels, runs = collection()
@@ -176,7 +156,7 @@ def test_labels_agree_on_the_documents_that_both_judged(compare: Compare):
     assert np.sum(one["counts"]) == len(both)
 
 
-def test_union_intersection_and_majority_are_over_those_who_judged(compare: Compare):
+def test_union_intersection_and_majority_are_over_those_who_judged(compare):
     grades = {
         "a": {"1": {"d": 1, "e": 0, "f": 1, "g": -1}},
         "b": {"1": {"d": 0, "e": 0, "f": -1, "g": -1}},
@@ -191,7 +171,7 @@ def test_union_intersection_and_majority_are_over_those_who_judged(compare: Comp
     assert [each["n_unjudged"] for each in record["qrels"] if each["kind"] == "derived"] == [1] * 3
 
 
-def jg(labels: Labels) -> str:
+def jg(labels):
     return "".join(
         f"{topic} {name} {document} {grade}\n"
         for name, grades in labels.items()
@@ -201,7 +181,7 @@ def jg(labels: Labels) -> str:
 
 
 @pytest.mark.slow
-def test_assessors_of_one_file_are_as_qrels_of_each(compare: Compare):
+def test_assessors_of_one_file_are_as_qrels_of_each(compare):
     labels, runs = collection()
     of_files, of_one = compare(labels, runs), compare({}, runs, assessors=jg(labels))
     assert [each["kind"] for each in of_one["qrels"]] == ["assessor"] * 3 + ["derived"] * 3
@@ -209,28 +189,23 @@ def test_assessors_of_one_file_are_as_qrels_of_each(compare: Compare):
         assert of_one[name] == of_files[name]
 
 
-def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare: Compare):
+def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare):
     labels, runs = collection()
     topics = list(labels["a"])
-    shared = {
-        "a": {topic: labels["a"][topic] for topic in topics[:30]},
-        "b": {topic: labels["b"][topic] for topic in topics[20:]},
-    }
-    record = compare({}, runs, assessors=jg(shared))
+
+    def judged(n_of_a):
+        parts = {"a": topics[:n_of_a], "b": topics[20:]}
+        return jg({name: {t: labels[name][t] for t in part} for name, part in parts.items()})
+
+    record = compare({}, runs, assessors=judged(30))
     assert [each["name"] for each in record["qrels"]] == ["union", "intersection"]
     (design,) = record["random_assessor"]
-    assert (design["n_topics_with_choice"], design["merged"], design["n_draws"]) == (
-        10, "union", 1000,
-    )  # fmt: skip
+    assert (design["n_topics_with_choice"], design["merged"]) == (10, "union")
+    assert design["n_draws"] == 1000
     assert design["tau_b"]["min"] <= design["tau_b"]["median"] <= design["tau_b"]["max"] <= 1
     assert [each["n_assessors"] for each in record["crossed"]] == [2] * 5
     assert record["crossed"][0]["n_topics"] <= 40 <= record["crossed"][0]["n_assessments"]
-    topics = list(labels["a"])
-    alone = {
-        "a": {topic: labels["a"][topic] for topic in topics[:20]},
-        "b": {topic: labels["b"][topic] for topic in topics[20:]},
-    }
-    record = compare({}, runs, assessors=jg(alone))
+    record = compare({}, runs, assessors=judged(20))
     assert {each["reason"] for each in record["crossed"]} == {ONE_EACH}
     assert record["random_assessor"] == []
     assert {ONE_EACH, NO_CHOICE} <= set(record["notes"])
@@ -241,7 +216,7 @@ def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare: C
     assert overlap["reason"]
 
 
-def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare: Compare):
+def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare):
     import krippendorff
 
     labels, runs = collection(2)
@@ -265,7 +240,7 @@ def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare: 
     assert others["alpha"]["value"] == pytest.approx(alpha)
 
 
-def test_a_machines_labels_are_not_merged_with_peoples(compare: Compare):
+def test_a_machines_labels_are_not_merged_with_peoples(compare):
     labels, runs = collection()
     record = compare(labels, runs, "--machine", "c")
     kinds = {each["name"]: each["kind"] for each in record["qrels"]}
@@ -276,7 +251,7 @@ def test_a_machines_labels_are_not_merged_with_peoples(compare: Compare):
     assert means(record, "union") == means(only_people, "union")
 
 
-def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(compare: Compare):
+def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(compare):
     labels, runs = collection()
     fewer = {"a": labels["a"], "b": {t: labels["b"][t] for t in list(labels["b"])[:25]}}
     record = compare(fewer, runs)
@@ -288,13 +263,11 @@ def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(com
     assert record["n_topics"] == len(kept) < 40
 
 
-def test_it_is_printed_as_tables_too(file: WriteFile):
+def test_it_is_printed_as_tables_too(file):
     labels, runs = collection(3)
-    out = StringIO()
-    arguments = [f"--qrels={n}={file(f'{n}.qrels', qrels_text(labels[n]))}" for n in labels]
-    arguments += [f"--run={file(name, content)}" for name, content in runs.items()]
-    call_command("compare_qrels", *arguments, "--top", "2", "--resamples", "50", stdout=out)
-    assert "0.67" in out.getvalue()
+    arguments = [*qrels_arguments(file, labels), *run_arguments(file, runs)]
+    text = command_output("compare_qrels", *arguments, "--top", "2", "--resamples", "50")
+    assert "0.67" in text
 
 
 @pytest.mark.parametrize(
@@ -305,15 +278,13 @@ def test_it_is_printed_as_tables_too(file: WriteFile):
         (["--primary", "AP"], ["--primary", "--measure"]),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
-    compare: Compare, options: list[str], named: list[str]
-):
+def test_options_that_do_not_fit_are_refused(compare, options, named):
     labels, runs = collection(2)
     with refused_naming(CommandError, *named):
         compare(labels, runs, *options)
 
 
-def test_qrels_that_cannot_be_compared_are_refused(compare: Compare):
+def test_qrels_that_cannot_be_compared_are_refused(compare):
     labels, runs = collection(2)
     for names, options, code in (
         ("a", [], "too_few_qrels"),
@@ -341,11 +312,7 @@ def test_a_legend_shows_what_long_names_differ_in():
     [*apart] = legend_names([f"{'a' * 40} {n} {'b' * 40}" for n in range(3)]).values()
     assert len(set(apart)) == 3
     assert max(map(len, apart)) <= LONGEST_NAME + 3
-    drawn = means_by_qrels(
-        pd.DataFrame(
-            [("bm25", f"{study}, {end}", 1, 0.5, 0.4, 0.6) for end in ends],
-            columns=["run", "qrels", "rank", "mean", "ci_low", "ci_high"],
-        ),
-        measure="AP",
-    )
+    columns = ["run", "qrels", "rank", "mean", "ci_low", "ci_high"]
+    rows = [("bm25", f"{study}, {end}", 1, 0.5, 0.4, 0.6) for end in ends]
+    drawn = means_by_qrels(pd.DataFrame(rows, columns=columns), measure="AP")
     assert drawn.data["qrels"].tolist() == [f"… {end}" for end in ends]

@@ -1,12 +1,6 @@
-import json
-from io import StringIO
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from scipy import stats
 
@@ -20,10 +14,10 @@ from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import (
     Grades,
     Run,
-    WriteFile,
     easy_and_hard_topics,
     qrels_text,
     record_of,
+    run_arguments,
     run_text,
 )
 
@@ -32,7 +26,7 @@ N_TOPICS = 15
 FAMILIES = {"a1": "A", "a2": "A", "b1": "B", "c": "c", "d": "d"}
 
 
-def pooled_collection(seed: int = 1) -> tuple[Grades, dict[str, Run]]:
+def pooled_collection(seed=1):
     """Runs of four families pooled to rank 5; some of the pool unjudged, some judgments extra."""
     rng = np.random.default_rng(seed)
     names = np.array([f"d{n:02}" for n in range(60)])
@@ -51,11 +45,11 @@ def pooled_collection(seed: int = 1) -> tuple[Grades, dict[str, Run]]:
     return grades, runs
 
 
-def first(ranked: dict[str, float], depth: int = DEPTH) -> list[str]:
+def first(ranked, depth=DEPTH):
     return sorted(ranked, key=lambda doc: (np.float32(ranked[doc]), doc), reverse=True)[:depth]
 
 
-def reduced(grades: Grades, runs: dict[str, Run], members: set[str]) -> Grades:
+def reduced(grades, runs, members):
     left: Grades = {}
     for topic, judged in grades.items():
         own = {doc for run in members for doc in first(runs[run][topic])}
@@ -65,23 +59,23 @@ def reduced(grades: Grades, runs: dict[str, Run], members: set[str]) -> Grades:
 
 
 @pytest.fixture
-def collection(file: WriteFile) -> tuple[Grades, dict[str, Run], list[str]]:
+def collection(file):
     grades, runs = pooled_collection()
-    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
-    for name, run in runs.items():
-        arguments += ["--run", str(file(f"{name}.run", run_text(run, name)))]
+    arguments = ["--qrels", file("q", qrels_text(grades)), *run_arguments(file, files_of(runs))]
     return grades, runs, arguments
 
 
-def reuse(arguments: list[str], *options: str) -> dict[str, Any]:
-    out = StringIO()
-    call_command("evaluate_runs", *arguments, *options, "--reusability", "--json", stdout=out)
-    return json.loads(out.getvalue())["reusability"]  # type: ignore[no-any-return]
+def files_of(runs):
+    return {f"{name}.run": run_text(run, name) for name, run in runs.items()}
 
 
-def left_out(record: dict[str, Any], unit: str, name: str) -> dict[str, Any]:
+def reuse(arguments, *options):
+    return record_of("evaluate_runs", *arguments, *options, "--reusability")["reusability"]
+
+
+def left_out(record, unit, name):
     (row,) = [r for r in record["left_out"] if (r["unit"], r["name"]) == (unit, name)]
-    return row  # type: ignore[no-any-return]
+    return row
 
 
 GROUPS = ("--group", "A=a1,a2.run")
@@ -93,10 +87,8 @@ MEASURES = ("--measure", "nDCG@10", "--measure", "AP")
     [("system", "a1", {"a1"}), ("system", "d", {"d"}), ("group", "A", {"a1", "a2"})],
 )
 def test_all_runs_are_scored_as_by_pytrec_eval_with_the_qrels_that_are_left(
-    collection: Any, unit: str, name: str, members: set[str]
+    collection, unit, name, members
 ):
-    import pytrec_eval
-
     grades, runs, arguments = collection
     row = left_out(reuse(arguments, *MEASURES, *GROUPS), unit, name)
     left = reduced(grades, runs, members)
@@ -106,13 +98,10 @@ def test_all_runs_are_scored_as_by_pytrec_eval_with_the_qrels_that_are_left(
     values: dict[tuple[str, str], tuple[float, float]] = {}
     for run in runs:
         for key, of_trec_eval in theirs.items():
-            both = []
-            for qrels in (grades, left):
-                per_topic = pytrec_eval.RelevanceEvaluator(qrels, {of_trec_eval}).evaluate(
-                    runs[run]
-                )
-                both.append(sum(each[of_trec_eval] for each in per_topic.values()) / N_TOPICS)
-            values[run, key] = (both[0], both[1])
+            values[run, key] = tuple(
+                sum(by_topic(qrels, runs[run], of_trec_eval).values()) / N_TOPICS
+                for qrels in (grades, left)
+            )
     effects = {(each["run"], each["measure"]): each for each in row["effects"]}
     for (run, key), (mean, without) in values.items():
         effect = effects[run, key]
@@ -124,29 +113,19 @@ def test_all_runs_are_scored_as_by_pytrec_eval_with_the_qrels_that_are_left(
     assert row["n_relevant_lost"] == relevant[0] - relevant[1]
 
 
-def test_condensed_values_stand_beside_and_judged_falls(collection: Any):
+def test_condensed_values_stand_beside_and_judged_falls(collection):
     _, _, arguments = collection
     record = reuse(arguments, *MEASURES, *GROUPS)
-    assert record["measures"] == [
-        "nDCG@10",
-        "nDCG(judged_only=True)@10",
-        "AP",
-        "AP(judged_only=True)",
-        "Bpref",
-    ]
-    (own,) = [
-        each
-        for each in left_out(record, "system", "d")["effects"]
-        if each["is_left_out"] and each["measure"] == "nDCG@10"
-    ]
+    condensed = ["nDCG(judged_only=True)@10", "AP(judged_only=True)"]
+    assert record["measures"] == ["nDCG@10", condensed[0], "AP", condensed[1], "Bpref"]
+    effects, of = left_out(record, "system", "d")["effects"], {"measure": "nDCG@10"}
+    (own,) = [each for each in effects if each["is_left_out"] and each | of == each]
     assert own["judged_without"] < own["judged"]
     assert own["change"] < 0
     assert own["ci_low"] < own["change"] < own["ci_high"]
 
 
-def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(collection: Any):
-    import pytrec_eval
-
+def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(collection):
     grades, runs, arguments = collection
     record = reuse(arguments, *MEASURES, *GROUPS)
     drops = []
@@ -154,11 +133,8 @@ def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(coll
         left = reduced(grades, runs, members)
         changes = []
         for run in members:
-            full, less = (
-                pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(runs[run])
-                for qrels in (grades, left)
-            )
-            changes.append(np.mean([full[t]["map"] - less[t]["map"] for t in full]))
+            full, less = (by_topic(qrels, runs[run], "map") for qrels in (grades, left))
+            changes.append(np.mean([full[t] - less[t] for t in full]))
         drops.append(np.mean(changes))
     (row,) = [each for each in record["expectations"] if each["measure"] == "AP"]
     mean, sd = np.mean(drops), np.std(drops, ddof=1)
@@ -169,7 +145,7 @@ def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(coll
     assert f" {mean:.4f}" in row["sentence"]
 
 
-def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collection: Any):
+def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collection):
     grades, runs, arguments = collection
     record = reuse(arguments, *MEASURES, *GROUPS, "--pool-depth", str(DEPTH))
     heads = {run: {(t, d) for t in grades for d in first(runs[run][t])} for run in runs}
@@ -196,24 +172,23 @@ def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collecti
     assert "in_no_pooled_run" in record["note_codes"]
 
 
-def test_a_run_outside_the_pool_is_scored_and_brings_nothing(collection: Any, file: WriteFile):
+def test_a_run_outside_the_pool_is_scored_and_brings_nothing(collection, file):
     _, runs, arguments = collection
     # What a1 has, under another name: pooled, it would leave a1 nothing of its own.
-    arguments = [*arguments, "--run", str(file("late.run", run_text(runs["a1"], "late")))]
+    arguments = [*arguments, "--run", file("late.run", run_text(runs["a1"], "late"))]
     inside = left_out(reuse(arguments, *MEASURES), "system", "a1")
     record = reuse(arguments, *MEASURES, "--outside", "late")
     outside = left_out(record, "system", "a1")
     assert inside["n_judged_lost"] == 0
     assert outside["n_relevant_lost"] > 0
-    changes = {
-        each["run"]: each["change"] for each in outside["effects"] if each["measure"] == "AP"
-    }
+    of_ap = [each for each in outside["effects"] if each["measure"] == "AP"]
+    changes = {each["run"]: each["change"] for each in of_ap}
     assert changes["late"] == pytest.approx(changes["a1"])
     assert [row["is_pooled"] for row in record["systems"]] == [True] * 5 + [False]
     assert "late" not in {row["name"] for row in record["left_out"]}
 
 
-def test_groups_come_from_a_file_too(collection: Any, file: WriteFile):
+def test_groups_come_from_a_file_too(collection, file):
     _, _, arguments = collection
     path = file("groups.txt", "# run group\na1 A\na2.run A\n")
     assert reuse(arguments, *MEASURES, "--groups", str(path))["groups"]["A"] == ["a1", "a2"]
@@ -232,26 +207,22 @@ def test_groups_come_from_a_file_too(collection: Any, file: WriteFile):
         (("--outside", "nobody"), "run_unknown"),
     ],
 )
-def test_groups_that_do_not_fit_are_refused(collection: Any, options: tuple[str, ...], code: str):
+def test_groups_that_do_not_fit_are_refused(collection, options, code):
     _, _, arguments = collection
     with refused(RunsUnfit, code):
         reuse(arguments, *MEASURES, *options)
 
 
-def test_runs_that_were_not_pooled_are_refused_without_a_depth(file: WriteFile):
-    arguments = ["--qrels", str(file("q", "1 0 z 1\n"))]
-    for name in "ab":
-        arguments += ["--run", str(file(name, f"1 Q0 {name} 1 1 {name}\n"))]
+def test_runs_that_were_not_pooled_are_refused_without_a_depth(file):
+    runs = {name: f"1 Q0 {name} 1 1 {name}\n" for name in "ab"}
+    arguments = ["--qrels", file("q", "1 0 z 1\n"), *run_arguments(file, runs)]
     with pytest.raises(PoolDepthUnknown):
         reuse(arguments, *MEASURES)
 
 
-def test_people_read_what_to_expect_and_the_depth_is_inferred(collection: Any):
+def test_people_read_what_to_expect_and_the_depth_is_inferred(collection):
     _, _, arguments = collection
-    out = StringIO()
-    options = (*MEASURES, *GROUPS, "--reusability")
-    call_command("evaluate_runs", *arguments, *options, stdout=out)
-    text = out.getvalue()
+    text = command_output("evaluate_runs", *arguments, *MEASURES, *GROUPS, "--reusability")
     record = reuse(arguments, *MEASURES, *GROUPS)
     for row in record["expectations"]:
         assert row["measure"] in text
@@ -262,47 +233,44 @@ def test_people_read_what_to_expect_and_the_depth_is_inferred(collection: Any):
     assert len(record["notes"]) > len(reuse(arguments, *MEASURES, f"--pool-depth={DEPTH}")["notes"])
     for option in (("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")):
         with refused_naming(CommandError, option[0], "--reusability"):
-            call_command("evaluate_runs", *arguments, *option)
+            command_output("evaluate_runs", *arguments, *option)
 
 
-def test_fewer_than_four_left_out_have_no_interval(tmp_path: Path, file: WriteFile):
-    grades, runs = pooled_collection()
-    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
-    for name in ("a1", "b1", "c"):
-        arguments += ["--run", str(file(name, run_text(runs[name], name)))]
-    row = reuse(arguments, *MEASURES, "--pool-depth", "5")["expectations"][0]
+def test_fewer_than_four_left_out_have_no_interval(collection, file):
+    _, runs, arguments = collection
+    some = files_of({name: runs[name] for name in ("a1", "b1", "c")})
+    row = reuse([*arguments[:2], *run_arguments(file, some)], *MEASURES, "--pool-depth", "5")[
+        "expectations"
+    ][0]
     assert row["ci_low"] is None
     assert row["reason"]
     assert row["underestimate"] is not None
 
 
-def test_charts_draw_the_record(collection: Any):
+def test_charts_draw_the_record(collection):
     _, _, arguments = collection
     record = reuse(arguments, *MEASURES, *GROUPS)
-    own = pd.DataFrame(
-        [
-            effect | {"unit": row["unit"]}
-            for row in record["left_out"]
-            for effect in row["effects"]
-            if effect["is_left_out"] and effect["measure"] == "nDCG@10"
-        ]
-    )
+    rows = [
+        effect | {"unit": row["unit"]}
+        for row in record["left_out"]
+        for effect in row["effects"]
+        if effect["is_left_out"] and effect["measure"] == "nDCG@10"
+    ]
+    own = pd.DataFrame(rows)
     depths = pd.DataFrame(record["depths"])
     for chart in (left_out_forest(own, measure="nDCG@10"), relevant_by_depth(depths)):
         assert rendered(themed(chart), "svg").startswith(b"<svg")
     drawn = relevant_by_depth(depths).to_dict()["encoding"]
     assert [drawn[axis]["axis"]["tickMinStep"] for axis in "xy"] == [1, 1]
-    assert f"{own['change'].min():+.3f}".replace("-", "\N{MINUS SIGN}") in left_out_in_words(
-        own, "nDCG@10"
-    )
+    least = f"{own['change'].min():+.3f}".replace("-", "\N{MINUS SIGN}")
+    assert least in left_out_in_words(own, "nDCG@10")
     assert f" {record['depths'][-1]['n_relevant']:,} " in f" {depths_in_words(depths)} "
 
 
-def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(file: WriteFile):
+def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(file):
     grades, files = easy_and_hard_topics()
-    arguments = ["--qrels", str(file("q", qrels_text(grades))), "--measure", "RR"]
-    for name, text in files.items():
-        arguments += ["--run", str(file(name, text))]
+    arguments = ["--qrels", file("q", qrels_text(grades)), "--measure", "RR"]
+    arguments += run_arguments(file, files)
     for options, mean in (([], 0.7), (["--missing", "zero"], 0.35)):
         record = reuse(arguments, "--pool-depth", "5", *options)
         effects = {(row["run"], row["measure"]): row for row in record["left_out"][0]["effects"]}
@@ -314,9 +282,7 @@ def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(fi
 RUNS = ("own1", "own2", "other1", "other2", "other3")
 
 
-def judged_by_both(
-    seed: int, *, n_topics: int = 60, favour: float = 0.35
-) -> tuple[Grades, Grades, dict[str, Run]]:
+def judged_by_both(seed, *, n_topics=60, favour=0.35):
     """All labels of people and of a machine that also likes what its own systems list high."""
     rng = np.random.default_rng(seed)
     names = [f"d{n:02}" for n in range(20)]
@@ -337,21 +303,17 @@ def judged_by_both(
     return people, machine, runs
 
 
-def options_of(
-    file: WriteFile, people: Grades, machine: Grades, runs: dict[str, Run]
-) -> list[object]:
+def options_of(file, people, machine, runs):
     arguments = ["--qrels", file("people", qrels_text(people))]
     arguments += ["--machine", file("machine", qrels_text(machine))]
-    for name, run in runs.items():
-        arguments += ["--run", file(f"{name}.run", run_text(run, name))]
-    return arguments
+    return arguments + run_arguments(file, files_of(runs))
 
 
-def compared(file, people, machine, runs, *options: str) -> dict[str, Any]:
+def compared(file, people, machine, runs, *options):
     return record_of("evaluate_runs", *options_of(file, people, machine, runs), *options)["machine"]
 
 
-def by_topic(grades: Grades, run: Run, name: str) -> dict[str, float]:
+def by_topic(grades, run, name):
     import pytrec_eval
 
     evaluated = pytrec_eval.RelevanceEvaluator(grades, {name}).evaluate(run)
@@ -364,13 +326,14 @@ OWN = ("--shares-model", "own1", "--shares-model", "own2.run")
 def test_bias_is_the_difference_of_the_gaps_over_topics(file):
     people, machine, runs = judged_by_both(1)
     record = compared(file, people, machine, runs, "--measure", "nDCG@10", *OWN)
-    gaps = {
-        name: np.array(list(by_topic(machine, run, "ndcg_cut_10").values()))
-        - np.array(list(by_topic(people, run, "ndcg_cut_10").values()))
-        for name, run in runs.items()
-    }
-    own = np.mean([gaps[name] for name in RUNS[:2]], axis=0)
-    others = np.mean([gaps[name] for name in RUNS[2:]], axis=0)
+    values = np.array(
+        [
+            [list(by_topic(grades, runs[name], "ndcg_cut_10").values()) for name in RUNS]
+            for grades in (people, machine)
+        ]
+    )
+    gaps = values[1] - values[0]
+    own, others = gaps[:2].mean(axis=0), gaps[2:].mean(axis=0)
     (row,) = record["biases"]
     expected = stats.ttest_rel(own, others)
     assert row["difference"] == pytest.approx(np.mean(own - others), abs=1e-6)
@@ -378,13 +341,9 @@ def test_bias_is_the_difference_of_the_gaps_over_topics(file):
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high), abs=1e-6)
     assert row["difference"] > 0.02
     assert row["p"] < 0.01
-    means = [
-        [np.mean(list(by_topic(grades, runs[name], "ndcg_cut_10").values())) for name in RUNS]
-        for grades in (people, machine)
-    ]
+    means = values.mean(axis=2)
     assert row["tau"] == pytest.approx(stats.kendalltau(*means).statistic)
-    others_means = [each[2:] for each in means]
-    assert row["tau_without"] == pytest.approx(stats.kendalltau(*others_means).statistic)
+    assert row["tau_without"] == pytest.approx(stats.kendalltau(*means[:, 2:]).statistic)
     assert record["sharing"] == ["own1", "own2"]
 
 
@@ -392,11 +351,8 @@ def test_a_sample_of_topics_calibrates_every_measure_as_prediction_powered_infer
     people, machine, runs = judged_by_both(2)
     some = {topic: people[topic] for topic in list(people)[:20]}
     record = compared(file, some, machine, runs, "--measure", "AP")
-    assert (record["sample"], record["n_topics_both"], record["n_topics_machine"]) == (
-        "topics",
-        20,
-        60,
-    )
+    assert record["sample"] == "topics"
+    assert (record["n_topics_both"], record["n_topics_machine"]) == (20, 60)
     for name, run in runs.items():
         by_machine, by_people = by_topic(machine, run, "map"), by_topic(some, run, "map")
         topics = list(machine)
@@ -438,9 +394,7 @@ def test_what_does_not_fit_is_refused(file):
     with refused(RunsUnfit, "nothing_in_common"):
         compared(file, people, elsewhere, runs)
     with refused_naming(CommandError, "--human-sample", "--machine"):
-        call_command(
-            "evaluate_runs", "--qrels", "q", "--run", "r", "--human-sample", "labels", "--json"
-        )
+        record_of("evaluate_runs", "--qrels", "q", "--run", "r", "--human-sample", "labels")
 
 
 def test_calibrated_limits_stay_on_the_scale_and_few_other_values_are_noted(file):
@@ -455,9 +409,8 @@ def test_calibrated_limits_stay_on_the_scale_and_few_other_values_are_noted(file
         people[f"t{n}"] = {"a": 0, "b": int(is_relevant)}
         machine[f"t{n}"] = {"a": 0, "b": int(is_relevant ^ (rng.random() < 0.5))}
     some = {topic: people[topic] for topic in list(people)[:40]}
-    record = compared(
-        file, some, machine, {"one": run}, "--measure", "nDCG@5", "--confidence", "0.99"
-    )
+    options = ("--measure", "nDCG@5", "--confidence", "0.99")
+    record = compared(file, some, machine, {"one": run}, *options)
     (row,) = record["estimates"]
     assert row["calibrated_ci_low"] == 0.0 < row["calibrated"] < row["calibrated_ci_high"]
     note = record["notes"][record["note_codes"].index("few_other_values")]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from retrieval.exceptions import TrecFileFaults
-from retrieval.trec_files import RelevanceGrades, Run, kind_of_file, read_qrels, read_run
+from retrieval.trec_files import RelevanceGrades, kind_of_file, read_qrels, read_run
 from tests.annotation.importing import command_output
 from tests.codes import codes_of, refused
 from tests.retrieval.collections import add_file
@@ -18,7 +18,7 @@ QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d9 1\n"
 RUN = "q1 Q0 d1 1 3.0 r\nq1 Q0 d2 2 2.0 r\nq2 Q0 d9 1 1.0 r\n"
 
 
-def dictionary(read: Run | RelevanceGrades) -> dict[str, dict[str, float]]:
+def dictionary(read):
     values = read.grade if isinstance(read, RelevanceGrades) else read.score
     found: dict[str, dict[str, float]] = {}
     for topic, document, value in zip(read.topic, read.document, values.tolist(), strict=True):
@@ -26,49 +26,27 @@ def dictionary(read: Run | RelevanceGrades) -> dict[str, dict[str, float]]:
     return found
 
 
-def ranked(run: Run) -> dict[str, list[str]]:
-    return {
-        topic: sorted(scores, key=lambda name: -scores[name])
-        for topic, scores in dictionary(run).items()
-    }
-
-
 # ranx 0.3.21 and ir_datasets 0.6.3 wrote the files: Qrels.save, Run.save, and the exporters of
 # `ir_datasets export`.
 @pytest.mark.parametrize(
-    ("name", "notes"),
+    ("of_tool", "notes"),
     [
-        ("ranx_qrels.json", []),
-        ("ranx_qrels.txt", []),
-        ("ir_datasets_qrels.jsonl", []),
-        ("ir_datasets_qrels.trec", []),
-        ("ir_datasets_qrels.tsv", ["columns_guessed"]),
+        ("ranx_{}.json", []),
+        ("ranx_{}.txt", []),
+        ("ir_datasets_{}.jsonl", []),
+        ("ir_datasets_{}.trec", []),
+        ("ir_datasets_{}.tsv", ["columns_guessed"]),
     ],
 )
-def test_qrels_that_other_tools_wrote_are_read_as_the_same_grades(name, notes):
-    qrels = read_qrels(FOREIGN / name)
-    assert dictionary(qrels) == GRADES
-    assert (qrels.reading.n_rows, qrels.reading.n_used) == (3, 3)
-    assert codes_of(qrels.reading.notes) == notes
-    assert kind_of_file(FOREIGN / name) == "qrels"
-
-
-@pytest.mark.parametrize(
-    ("name", "notes"),
-    [
-        ("ranx_run.json", []),
-        ("ranx_run.txt", []),
-        ("ir_datasets_run.jsonl", []),
-        ("ir_datasets_run.trec", []),
-        ("ir_datasets_run.tsv", ["columns_guessed"]),
-    ],
-)
-def test_runs_that_other_tools_wrote_are_read_as_the_same_scores(name, notes):
-    run = read_run(FOREIGN / name)
-    assert dictionary(run) == SCORES
-    assert run.reading.n_rows == 4
-    assert codes_of(run.reading.notes) == notes
-    assert kind_of_file(FOREIGN / name) == "run"
+def test_what_other_tools_wrote_is_read_as_the_same_grades_and_scores(of_tool, notes):
+    for kind, read, values in (("qrels", read_qrels, GRADES), ("run", read_run, SCORES)):
+        path = FOREIGN / of_tool.format(kind)
+        content = read(path)
+        assert dictionary(content) == values
+        n_rows = sum(map(len, values.values()))
+        assert (content.reading.n_rows, content.reading.n_used) == (n_rows, n_rows)
+        assert codes_of(content.reading.notes) == notes
+        assert kind_of_file(path) == kind
 
 
 def test_ms_marcos_pairs_and_ranks_are_read_with_a_note(file):
@@ -76,7 +54,12 @@ def test_ms_marcos_pairs_and_ranks_are_read_with_a_note(file):
     assert dictionary(qrels) == {"1185869": {"0": 1}, "1185868": {"16": 1}, "597651": {"49": 1}}
     assert codes_of(qrels.reading.notes) == ["columns_guessed", "pairs_without_grades"]
     run = read_run(file("run.tsv", "1185869\t0\t1\n1185868\t16\t2\n1185868\t7\t1\n"))
-    assert ranked(run) == {"1185869": ["0"], "1185868": ["7", "16"]}
+    scores = dictionary(run)
+    assert {topic: sorted(scores[topic]) for topic in scores} == {
+        "1185869": ["0"],
+        "1185868": ["16", "7"],
+    }
+    assert scores["1185868"]["7"] > scores["1185868"]["16"]
     assert codes_of(run.reading.notes) == ["ranks_without_scores"]
     assert len(run.contradicting) == 0
     assert (kind_of_file(file("a", "1\t0\n2\t16\n")), kind_of_file(run.path)) == ("qrels", "run")

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import Study
 from results.models import Result
@@ -22,6 +21,8 @@ from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_files import store_file
 from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
+from tests.console.conftest import _immediate_tasks  # noqa: F401
+from tests.retrieval.collections import sent
 from tests.retrieval.pool_sources import catalogue_zip, run_text, targets, vectors_zip
 from work.execution import run_job
 from work.models import Job
@@ -37,16 +38,9 @@ CONTENTS = {
 }
 
 
-@pytest.fixture
-def _immediate_tasks(settings):
-    backend = "django_tasks.backends.immediate.ImmediateBackend"
-    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
-
-
 def add(collection, rosa, name, kind, file_name, content):
-    file = store_file(
-        collection=collection, file=SimpleUploadedFile(file_name, content), actor=rosa, kind=kind
-    )
+    file = sent(file_name, content)
+    file = store_file(collection=collection, file=file, actor=rosa, kind=kind)
     request_reading(collection=collection, files=[file], requested_by=rosa)
     CollectionFile.objects.filter(pk=file.pk).update(name=name)
     file.refresh_from_db()
@@ -66,9 +60,8 @@ def made(collection, rosa, files, rules=RULES):
 
 
 def ask_study(version, rosa, title, template="alternatives", allowed=()):
-    request_study(
-        version=version, title=title, template=template, allowed=list(allowed), actor=rosa
-    )
+    chosen = {"title": title, "template": template, "allowed": list(allowed)}
+    request_study(version=version, actor=rosa, **chosen)
 
 
 def test_vectors_and_a_catalogue_are_counted_and_a_plan_without_sources_is_refused(
@@ -98,23 +91,16 @@ def test_a_stored_pool_is_the_pool_of_the_same_files_and_the_same_again_is_the_s
             RunSource("colour", read_run(paths["colour"])),
             RunSource("shape", read_run(paths["shape"])),
         ]
-        pool = make_pool(
-            [Target(topic, topic) for topic in sorted(TOPICS)],
-            sources,
-            plan_of(RULES),
-            catalogue=catalogue,
-        )
+        targeted = [Target(topic, topic) for topic in sorted(TOPICS)]
+        pool = make_pool(targeted, sources, plan_of(RULES), catalogue=catalogue)
     stored = stored_pool(version)
     for part in ("targets", "slots", "replacements", "dry", "plan"):
         assert getattr(stored, part) == getattr(pool, part), part
     summary = version.pool_summary
     assert (summary.n_slots, summary.n_least, summary.n_most) == (96, 8, 8)
     assert summary.n_replacements == len(stored.replacements) > 0
-    assert {one.name: one.n_slots for one in version.candidate_sources.all()} == {
-        "colour": 36,
-        "shape": 36,
-        "vectors": 24,
-    }
+    n_slots = dict(version.candidate_sources.values_list("name", "n_slots"))
+    assert n_slots == {"colour": 36, "shape": 36, "vectors": 24}
     for topic, slots in stored_pool(version).by_topic().items():
         docnos = [slot.docno for slot in slots]
         assert len(docnos) == len(set(docnos)) == 8
@@ -178,12 +164,11 @@ def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa
     assert [line for line, _problem in file.faults] == [3]
     with pytest.raises(CollectionUnfit):
         add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
-    buffer = BytesIO(catalogue_zip())
-    file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
+    file = add(collection, rosa, "zip", "embeddings", "pictures.zip", catalogue_zip())
     assert ".npy" in file.faults[0][1]
 
 
-def zipped(compression: int, array: bytes) -> bytes:
+def zipped(compression, array):
     content = BytesIO()
     with zipfile.ZipFile(content, "w", compression) as archive:
         archive.writestr("v.npy", array)

@@ -1,6 +1,5 @@
 from collections import Counter
 from math import nan
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +13,16 @@ from retrieval.pools.sources import EmbeddingSource
 from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import record_of
+from tests.retrieval.conftest import record_of, run_text
 from tests.retrieval.pool_sources import run_source
 
 
-def targets(n: int) -> list[Target]:
+def targets(n):
     return [Target(f"q{number}", f"d{number}") for number in range(n)]
 
 
-def sampled(*options: Any) -> dict[str, Any]:
-    return record_of("sample_targets", *map(str, options))
+def sampled(*options):
+    return record_of("sample_targets", *options)
 
 
 def test_each_quarter_gives_as_many_targets_whatever_the_shape_of_the_values():
@@ -77,9 +76,8 @@ def test_any_column_of_a_file_can_be_stratified_by(file, tmp_path):
     rows = "".join(f"d{number},{number % 7}\n" for number in range(70)) + "none,\n"
     path = file("targets.csv", f"target,price\n{rows}")
     output = tmp_path / "drawn.csv"
-    record = sampled(
-        "--n=14", f"--targets={path}", "--column=price", "--seed=3", "--output", output
-    )
+    options = (f"--targets={path}", "--column=price", "--seed=3", "--output", output)
+    record = sampled("--n=14", *options)
     assert (record["n"], record["seed"], record["column"]) == (14, 3, "price")
     assert record["n_undefined"] == 1
     read = read_targets(output)
@@ -92,12 +90,8 @@ def test_any_column_of_a_file_can_be_stratified_by(file, tmp_path):
 def test_the_predictor_of_a_run_is_that_of_its_scores(file):
     rng = np.random.default_rng(1)
     lists = {f"q{topic}": rng.gamma(2, size=30) for topic in range(20)}
-    lines = [
-        f"{topic} Q0 d{at} 1 {score} bm25"
-        for topic in lists
-        for at, score in enumerate(lists[topic])
-    ]
-    path = file("bm25.run", "\n".join(lines))
+    run = {topic: {f"d{at}": each for at, each in enumerate(row)} for topic, row in lists.items()}
+    path = file("bm25.run", run_text(run, "bm25"))
     options = (f"--run=bm25={path}", "--predictor=nqc", "--cutoff=10", "--strata=1")
     record = sampled("--n=20", *options)
     means = [each.mean() for each in lists.values()]

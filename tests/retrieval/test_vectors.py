@@ -1,27 +1,20 @@
-import json
-from io import StringIO
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
-from numpy.typing import NDArray
+from django.core.management import CommandError
 
 from metrics.exceptions import ModelUnfit
 from retrieval.exceptions import PoolFileFaults, PoolUnfit
 from retrieval.pools.catalogue import read_catalogue
 from retrieval.pools.encoding import encode_catalogue
 from retrieval.pools.records import Target
-from retrieval.pools.sources import EmbeddingSource, Similarity, nearest
+from retrieval.pools.sources import EmbeddingSource, nearest
 from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
-from stats.arguments import Floats
 from stats.ranking.pool_bias import hubness
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import WriteFile
+from tests.retrieval.conftest import record_of
 
 
-def scores_by_numpy(queries: Floats, array: Floats, similarity: Similarity) -> Floats:
+def scores_by_numpy(queries, array, similarity):
     if similarity == "l2":
         return -np.square(queries[:, None, :] - array[None]).sum(axis=2)
     if similarity == "cosine":
@@ -30,13 +23,13 @@ def scores_by_numpy(queries: Floats, array: Floats, similarity: Similarity) -> F
     return queries @ array.T
 
 
-def named(array: NDArray[Any]) -> Vectors:
+def named(array):
     return Vectors([f"d{number}" for number in range(len(array))], array)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 @pytest.mark.parametrize("block_rows", [64, 1000, 5000])
-def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity: Similarity, block_rows: int):
+def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity, block_rows):
     array = np.random.default_rng(4).normal(size=(3000, 24)).astype(np.float32)
     queries = array[:150].astype(np.float64)
     own = np.arange(150)
@@ -53,7 +46,7 @@ def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity: Similarit
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
-def test_vectors_far_from_the_origin_keep_their_digits(similarity: Similarity):
+def test_vectors_far_from_the_origin_keep_their_digits(similarity):
     """Of as many queries as make faiss use products, with lengths of 11,000 and distances of 16."""
     array = (1000 + np.random.default_rng(7).normal(size=(3000, 128))).astype(np.float32)
     some = np.arange(40)
@@ -98,7 +91,7 @@ def test_gaussian_vectors_have_the_hubs_of_high_dimensions():
     assert 0.26 < measured.anti_hubs < 0.32
 
 
-def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path: Path):
+def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -132,36 +125,36 @@ def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path: Path):
         ("a\nb\n", None, "n_names"),
     ],
 )
-def test_names_of_vectors_are_refused_by_line(
-    tmp_path: Path, file: WriteFile, names: str, line: int | None, code: str
-):
+def test_names_of_vectors_are_refused_by_line(tmp_path, file, names, line, code):
     np.save(tmp_path / "v.npy", np.ones((3, 2)))
     file("v.ids", names)
     with refused(PoolFileFaults, code, lines=[line]):
         read_vectors(tmp_path / "v.npy")
 
 
-def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile):
+def test_files_that_hold_no_vectors_are_refused(tmp_path, file):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    np.save(tmp_path / "whole.npy", np.ones((3, 2), dtype=int))
     np.save(tmp_path / "alone.npy", np.ones((3, 2)))
-    file("whole.ids", "a\nb\nc\n")
-    np.save(tmp_path / "nan.npy", np.array([[1.0, 2.0], [np.nan, 1.0], [1e300, 0.0]]))
-    file("nan.ids", "a\nb\nc\n")
-    np.save(tmp_path / "huge.npy", np.array([[1.0, 2.0], [1e300, 0.0]]))
-    file("huge.ids", "a\nb\n")
-    pq.write_table(pa.table({"a": ["x"], "b": [1.0]}), tmp_path / "flat.parquet")
-    uneven = pa.table({"a": ["x", "y"], "b": [[1.0, 2.0], [1.0]]})
-    pq.write_table(uneven, tmp_path / "uneven.parquet")
-    for name, cells in (("texts", ["x"]), ("nested", [[1.0]]), ("records", [{"a": 1}])):
-        pq.write_table(pa.table({"a": ["x"], "b": [cells]}), tmp_path / f"{name}.parquet")
-    none = pa.array([[], []], pa.list_(pa.float32()))
-    pq.write_table(pa.table({"a": ["x", "y"], "b": none}), tmp_path / "empty.parquet")
-    pq.write_table(pa.table({"a": ["x", None], "b": [[1.0], [2.0]]}), tmp_path / "unnamed.parquet")
-    np.save(tmp_path / "rowless.npy", np.ones((0, 2)))
-    file("rowless.ids", "")
+    for name, array in (
+        ("whole", np.ones((3, 2), dtype=int)),
+        ("nan", np.array([[1.0, 2.0], [np.nan, 1.0], [1e300, 0.0]])),
+        ("huge", np.array([[1.0, 2.0], [1e300, 0.0]])),
+        ("rowless", np.ones((0, 2))),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+        file(f"{name}.ids", "a\nb\nc\n"[: 2 * len(array)])
+    for name, names, cells in (
+        ("flat", ["x"], [1.0]),
+        ("uneven", ["x", "y"], [[1.0, 2.0], [1.0]]),
+        ("texts", ["x"], [["x"]]),
+        ("nested", ["x"], [[[1.0]]]),
+        ("records", ["x"], [[{"a": 1}]]),
+        ("empty", ["x", "y"], pa.array([[], []], pa.list_(pa.float32()))),
+        ("unnamed", ["x", None], [[1.0], [2.0]]),
+    ):
+        pq.write_table(pa.table({"a": names, "b": cells}), tmp_path / f"{name}.parquet")
     with (tmp_path / "lengthy.npy").open("wb") as lengthy:
         shape = {"descr": "<f4", "fortran_order": False, "shape": (10**30, 2)}
         np.lib.format.write_array_header_1_0(lengthy, shape)
@@ -201,20 +194,19 @@ def test_topics_that_are_no_documents_have_vectors_of_their_own():
 
 
 @pytest.fixture(scope="module")
-def words_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def words_encoder(tmp_path_factory):
     """A model without weights that counts four words."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import BoW
 
     folder = tmp_path_factory.mktemp("models") / "bag"
-    SentenceTransformer(modules=[BoW(["red", "blue", "boot", "shoe"])], device="cpu").save(
-        str(folder)
-    )
+    model = SentenceTransformer(modules=[BoW(["red", "blue", "boot", "shoe"])], device="cpu")
+    model.save(str(folder))
     return folder
 
 
 @pytest.fixture(scope="module")
-def picture_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def picture_encoder(tmp_path_factory):
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
@@ -223,41 +215,32 @@ def picture_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("models")
     torch.manual_seed(0)
-    config = ViTConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        image_size=16,
-        patch_size=4,
-    )
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "image_size": 16, "patch_size": 4}
+    config = ViTConfig(num_hidden_layers=1, num_attention_heads=2, **sizes)
     ViTModel(config).save_pretrained(folder / "vit")
     ViTImageProcessorPil(size={"height": 16, "width": 16}).save_pretrained(folder / "vit")
-    model = SentenceTransformer(
-        modules=[Transformer(str(folder / "vit")), Pooling(16)], device="cpu"
-    )
+    modules = [Transformer(str(folder / "vit")), Pooling(16)]
+    model = SentenceTransformer(modules=modules, device="cpu")
     model.save(str(folder / "pictures"), create_model_card=False)
     return folder / "pictures"
 
 
 @pytest.fixture
-def shoes(file: WriteFile) -> Path:
+def shoes(file):
     """Drawn shoes in a few colours; one has no title, one no picture."""
     colours = {"red": "#e00000", "red2": "#d80808", "blue": "#0000e0", "navy": "#0808c0"}
     rows = ["docno,title,image"]
+    size = 'width="20" height="20"'
     for name, colour in colours.items():
-        file(
-            f"{name}.svg",
-            '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
-            f'<rect width="20" height="20" fill="{colour}"/></svg>',
-        )
+        inside = f'<rect {size} fill="{colour}"/>'
+        file(f"{name}.svg", f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{inside}</svg>')
         title = "" if name == "navy" else f"a {name.strip('2')} shoe"
         rows.append(f"{name},{title},{name}.svg")
     rows.append("words,a blue boot,")
     return file("catalogue.csv", "\n".join(rows))
 
 
-def test_texts_are_embedded_by_a_model(shoes: Path, words_encoder: Path, tmp_path: Path):
+def test_texts_are_embedded_by_a_model(shoes, words_encoder, tmp_path):
     vectors = encode_catalogue(read_catalogue(shoes), words_encoder, part="texts")
     assert vectors.names == ["red", "red2", "blue", "words"]
     assert "of:texts|model:bag|weights:" in vectors.signature
@@ -268,7 +251,7 @@ def test_texts_are_embedded_by_a_model(shoes: Path, words_encoder: Path, tmp_pat
     np.testing.assert_array_equal(read_vectors(tmp_path / "texts.npy").array, vectors.array)
 
 
-def test_pictures_are_embedded_by_a_model(shoes: Path, picture_encoder: Path):
+def test_pictures_are_embedded_by_a_model(shoes, picture_encoder):
     vectors = encode_catalogue(read_catalogue(shoes), picture_encoder, part="pictures")
     assert vectors.names == ["red", "red2", "blue", "navy"]
     source = EmbeddingSource("pixels", vectors)
@@ -276,9 +259,7 @@ def test_pictures_are_embedded_by_a_model(shoes: Path, picture_encoder: Path):
     assert [ranked.of(number) for number in range(4)] == [["red2"], ["red"], ["navy"], ["blue"]]
 
 
-def test_a_model_that_reads_no_pictures_is_refused(
-    shoes: Path, words_encoder: Path, picture_encoder: Path, tmp_path: Path
-):
+def test_a_model_that_reads_no_pictures_is_refused(shoes, words_encoder, picture_encoder, tmp_path):
     catalogue = read_catalogue(shoes)
     with refused_naming(PoolUnfit, words_encoder.name):
         encode_catalogue(catalogue, words_encoder, part="pictures")
@@ -289,25 +270,16 @@ def test_a_model_that_reads_no_pictures_is_refused(
 
 
 def test_a_pool_is_made_of_what_models_see_and_their_vectors_are_kept(
-    shoes: Path, words_encoder: Path, picture_encoder: Path, tmp_path: Path
+    shoes, words_encoder, picture_encoder, tmp_path
 ):
-    out = StringIO()
     targets = tmp_path / "targets.txt"
     targets.write_text("red\nblue\n")
-    call_command(
-        "pool_candidates",
-        f"--catalogue={shoes}",
-        f"--targets={targets}",
-        f"--pictures=pixels={picture_encoder}",
-        f"--texts=words={words_encoder}",
-        "--similarity=words=inner",
-        "--quota=pixels=1",
-        "--quota=words=1",
-        f"--save-vectors={tmp_path}",
-        "--json",
-        stdout=out,
+    record = record_of(
+        *("pool_candidates", "--catalogue", shoes, "--targets", targets),
+        *(f"--pictures=pixels={picture_encoder}", f"--texts=words={words_encoder}"),
+        *("--similarity=words=inner", "--quota=pixels=1", "--quota=words=1"),
+        *("--save-vectors", tmp_path),
     )
-    record = json.loads(out.getvalue())
     assert [source["name"] for source in record["sources"]] == ["words", "pixels"]
     assert "of:texts|model:bag" in record["sources"][0]["signature"]
     assert record["sources"][0]["signature"].endswith("similarity:inner")
@@ -315,4 +287,4 @@ def test_a_pool_is_made_of_what_models_see_and_their_vectors_are_kept(
     assert pooled["blue", "pixels"] == "navy"
     assert read_vectors(tmp_path / "pixels.npy").names == ["red", "red2", "blue", "navy"]
     with refused_naming(CommandError, "--texts", "words", "--catalogue"):
-        call_command("pool_candidates", f"--texts=words={words_encoder}", "--depth=3")
+        record_of("pool_candidates", f"--texts=words={words_encoder}", "--depth=3")

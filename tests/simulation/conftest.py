@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,8 +5,12 @@ from typing import Any
 import numpy as np
 
 from simulation.catalogue import Catalogue
+from simulation.critics import AttributeCritic, DirectionCritic
+from simulation.dialogues import DialogueLog, simulate
 from simulation.drawn_products import drawn_catalogue
+from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import Targets, targets_of
+from simulation.users import MetaUser
 from stats.arguments import Floats, Integers
 from tests.annotation.importing import command_output
 
@@ -38,6 +40,21 @@ class Script:
         return {"name": self.name}
 
 
+def scripted_log(
+    users: Sequence[MetaUser],
+    shown: Sequence[str],
+    accepted: dict[str, list[str]],
+    *,
+    rejected: dict[str, list[str]] | None = None,
+    **options: Any,
+) -> DialogueLog:
+    """Dialogues on a line that begin with p8, of a recommender that shows what a script says."""
+    catalogue, starts = line_catalogue(), dict.fromkeys(accepted, "p8")
+    targets = targets_of(catalogue, accepted, starts=starts, rejected=rejected)
+    critic = DirectionCritic(catalogue)
+    return simulate(catalogue, targets, users, Script(catalogue, shown), critic, **options)
+
+
 def neighbours(catalogue: Catalogue, n_targets: int, *, seed: int = 0) -> Targets:
     """Drawn targets with some of their nearest items as alternatives, in any order."""
     rng = np.random.default_rng(seed)
@@ -55,6 +72,30 @@ def drawn_shoes(n_items: int = 1200, n_targets: int = 120) -> tuple[Catalogue, T
     return catalogue, neighbours(catalogue, n_targets)
 
 
+def drawn_setting(
+    n_items: int, n_targets: int, **options: Any
+) -> tuple[Catalogue, Targets, AttributeCritic, EmbeddingRecommender]:
+    catalogue, targets = drawn_shoes(n_items, n_targets)
+    critic = AttributeCritic(catalogue)
+    return catalogue, targets, critic, EmbeddingRecommender(catalogue, critic, **options)
+
+
+def simulated_setting(
+    users: Sequence[MetaUser], n_items: int, n_targets: int, **options: Any
+) -> DialogueLog:
+    catalogue, targets, critic, recommender = drawn_setting(n_items, n_targets)
+    return simulate(catalogue, targets, users, recommender, critic, **options)
+
+
+def write_qrels(path: Path, catalogue: Catalogue, targets: Targets) -> Path:
+    rows = zip(targets.target.tolist(), targets.alternatives.tolist(), strict=True)
+    ids = catalogue.ids
+    path.write_text(
+        "".join(f"{ids[a]} 0 {ids[each]} 1\n" for a, row in rows for each in row if each >= 0)
+    )
+    return path
+
+
 def simulated_log(
     folder: Path,
     n_targets: int,
@@ -64,14 +105,8 @@ def simulated_log(
     turns: int = 10,
 ) -> tuple[Path, Path]:
     catalogue = drawn_catalogue(300)
-    targets = neighbours(catalogue, n_targets)
-    qrels, log = folder / "judged.qrels", folder / "log.jsonl"
-    rows = zip(targets.target.tolist(), targets.alternatives.tolist(), strict=True)
-    ids = catalogue.ids
-    lines = [
-        f"{ids[one]} 0 {ids[each]} 1\n" for one, others in rows for each in others if each >= 0
-    ]
-    qrels.write_text("".join(lines))
+    qrels = write_qrels(folder / "judged.qrels", catalogue, neighbours(catalogue, n_targets))
+    log = folder / "log.jsonl"
     command_output(
         "simulate", catalogue="drawn:300", qrels=qrels, user=list(users), log=log,
         recommender=list(recommenders), turns=turns,

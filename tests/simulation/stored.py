@@ -1,6 +1,8 @@
-from __future__ import annotations
-
+from io import BytesIO
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from accounts.models import Team, User
 from simulation.models import StoredExperiment, StoredRecommender
@@ -27,6 +29,12 @@ RULES: dict[str, Any] = {
 }
 
 
+def saved(values: ArrayLike) -> bytes:
+    array = BytesIO()
+    np.save(array, np.asarray(values, dtype=np.float32))
+    return array.getvalue()
+
+
 def stored_experiment(
     team: Team, owner: User | None, *, n_items: int = 400, n_targets: int = 30, name: str = "Shoes"
 ) -> StoredExperiment:
@@ -48,12 +56,12 @@ def stored_experiment(
     )
 
 
-def trained_recommender(team: Team, owner: User) -> StoredRecommender:
+def trained_recommender(team: Team, owner: User | None, *, epochs: int = 2) -> StoredRecommender:
     return request_training(
         catalogue=drawn_products(team=team, n_items=400, actor=owner),
         name="GRU-SL",
         kind="gru-sl",
-        choices={"epochs": 2, "width": 8},
+        choices={"epochs": epochs, "width": 8},
         start_from=None,
         actor=owner,
     )

@@ -5,24 +5,22 @@ are facts, and what recommenders reach is not.
 """
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic
 from simulation.drawn_products import stand_in_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.recommenders import EmbeddingRecommender
-from simulation.targets import Targets, read_dialogues
+from simulation.targets import read_dialogues
 from simulation.users import meta_sim_prob
 
 pytestmark = pytest.mark.shared_data
 
 
 @pytest.fixture
-def shoes(shared_data: Path) -> tuple[Catalogue, Targets]:
+def shoes(shared_data):
     names = (shared_data / "shoes_captions" / "eval_im_names.txt").read_text().split()
     categories = [re.sub(r"^img_womens_|_\d+\.jpg$", "", name) for name in names]
     catalogue = stand_in_catalogue(names, categories)
@@ -32,7 +30,7 @@ def shoes(shared_data: Path) -> tuple[Catalogue, Targets]:
     )
 
 
-def test_the_dialogues_are_those_of_the_release(shoes: tuple[Catalogue, Targets]) -> None:
+def test_the_dialogues_are_those_of_the_release(shoes):
     catalogue, targets = shoes
     assert (len(catalogue), len(targets)) == (4658, 190)
     assert (targets.alternatives[:, 0] == targets.target).sum() == 13
@@ -42,9 +40,7 @@ def test_the_dialogues_are_those_of_the_release(shoes: tuple[Catalogue, Targets]
     assert ((targets.accepted >= 0).sum(axis=1) == 1).sum() == 10
 
 
-def test_the_release_switches_far_more_often_than_the_article(
-    shoes: tuple[Catalogue, Targets],
-) -> None:
+def test_the_release_switches_far_more_often_than_the_article(shoes):
     catalogue, targets = shoes
     critic = AttributeCritic(catalogue)
     users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]

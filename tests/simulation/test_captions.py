@@ -1,11 +1,9 @@
 import json
 from dataclasses import replace
-from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from simulation.critics import (
     AttributeCritic,
@@ -16,13 +14,14 @@ from simulation.critics import (
 )
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CaptionsUnfit, CheckpointUnfit
+from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
-from tests.simulation.conftest import neighbours
+from tests.simulation.conftest import neighbours, write_qrels
 
 CAPTIONS = ["is a red sneaker", "has a much higher heel", "are blue with a strap", "is shinier"]
 
 
-def test_the_nearest_caption_is_said_for_a_critique() -> None:
+def test_the_nearest_caption_is_said_for_a_critique():
     catalogue = drawn_catalogue(300)
     critic = CaptionCritic(AttributeCritic(catalogue, n_named=1), CAPTIONS)
     critic.nearest.clear()
@@ -41,7 +40,7 @@ def test_the_nearest_caption_is_said_for_a_critique() -> None:
             assert text == plain
 
 
-def test_captions_of_shoes_and_of_fashion_iq(tmp_path: Path) -> None:
+def test_captions_of_shoes_and_of_fashion_iq(tmp_path):
     path = tmp_path / "captions.json"
     path.write_text(json.dumps([{"RelativeCaption": " is red "}, {"captions": ["is longer", "a"]}]))
     assert [one.text for one in read_captions(path)] == ["is red", "is longer", "a"]
@@ -58,7 +57,7 @@ def test_captions_of_shoes_and_of_fashion_iq(tmp_path: Path) -> None:
             read_captions(path)
 
 
-def test_captions_without_words_that_come_often_are_compared_by_all_their_words() -> None:
+def test_captions_without_words_that_come_often_are_compared_by_all_their_words():
     critic = AttributeCritic(drawn_catalogue(60))
     many = CaptionCritic(critic, [f"is number{number}" for number in range(150)])
     assert many.width == 1  # "is" alone comes three times
@@ -68,7 +67,7 @@ def test_captions_without_words_that_come_often_are_compared_by_all_their_words(
         CaptionCritic(critic, ["!", "a"])
 
 
-def test_without_attributes_the_caption_of_the_pair_most_alike_is_said() -> None:
+def test_without_attributes_the_caption_of_the_pair_most_alike_is_said():
     catalogue = drawn_catalogue(400)
     critic = AttributeCritic(catalogue, n_named=1)
     shown, wanted = np.random.default_rng(0).integers(0, 400, size=(2, 3000))
@@ -93,36 +92,26 @@ def test_without_attributes_the_caption_of_the_pair_most_alike_is_said() -> None
         PairedCaptionCritic(bare, [RelativeCaption("is red", "x", "y")])
 
 
-def trained(tmp_path: Path, *arguments: object) -> str:
-    stream = StringIO()
+def trained(*arguments):
     options = ("--catalogue", "drawn:300", "--width", "16", "--turns", "3", "--epochs", "2")
-    call_command("train_recommender", *options, *map(str, arguments), stdout=stream)
-    return stream.getvalue()
+    return command_output("train_recommender", *options, *arguments)
 
 
-def test_a_recommender_is_trained_on_captions_and_simulated(tmp_path: Path) -> None:
+def test_a_recommender_is_trained_on_captions_and_simulated(tmp_path):
     captions, checkpoint = tmp_path / "captions.json", tmp_path / "mine.pt"
     captions.write_text(json.dumps([{"RelativeCaption": text} for text in CAPTIONS]))
     arguments = ("--kind", "gru-sl", "--output", checkpoint, "--captions", captions)
-    trained(tmp_path, *arguments)
-    record = json.loads(trained(tmp_path, *arguments, "--json"))
+    trained(*arguments)
+    record = json.loads(trained(*arguments, "--json"))
     assert len(record["history"]) == 2
     assert record["trained_with"]["source"] == "captions.json"
     catalogue = drawn_catalogue(300)
-    targets = neighbours(catalogue, 10)
-    lines = [
-        f"{catalogue.ids[one]} 0 {catalogue.ids[row[0]]} 1\n"
-        for one, row in zip(targets.target, targets.alternatives, strict=True)
-    ]
-    qrels = tmp_path / "qrels.txt"
-    qrels.write_text("".join(lines))
-    stream = StringIO()
-    options = ("--catalogue", "drawn:300", "--qrels", str(qrels), "--recommender", str(checkpoint))
-    call_command("simulate", *options, "--captions", str(captions), "--json", stdout=stream)
-    result = json.loads(stream.getvalue())
+    qrels = write_qrels(tmp_path / "qrels.txt", catalogue, neighbours(catalogue, 10))
+    options = ("--catalogue", "drawn:300", "--qrels", qrels, "--recommender", checkpoint)
+    result = json.loads(command_output("simulate", *options, "--captions", captions, "--json"))
     assert result["recommenders"][0]["training"]["kind"] == "gru-sl"
     with refused(CheckpointUnfit, "other_critic"):
-        call_command("simulate", *options, stdout=stream)
+        command_output("simulate", *options)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +121,6 @@ def test_a_recommender_is_trained_on_captions_and_simulated(tmp_path: Path) -> N
         (("--kind", "ege", "--learning-rate", "0"), "learning_rate"),
     ],
 )
-def test_training_that_cannot_be_is_refused(
-    tmp_path: Path, arguments: tuple[str, ...], named: str
-) -> None:
+def test_training_that_cannot_be_is_refused(tmp_path, arguments, named):
     with refused_naming(CommandError, named):
-        trained(tmp_path, "--output", tmp_path / "x.pt", *arguments)
+        trained("--output", tmp_path / "x.pt", *arguments)

@@ -1,7 +1,6 @@
 import json
 import re
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,14 +23,14 @@ from tests.codes import refused, refused_naming
 from tests.simulation.conftest import line_catalogue, neighbours
 
 
-def test_a_smaller_drawn_catalogue_is_the_beginning_of_a_larger_one() -> None:
+def test_a_smaller_drawn_catalogue_is_the_beginning_of_a_larger_one():
     small, large = drawn_catalogue(50), drawn_catalogue(400)
     assert large.ids[:50] == small.ids
     assert (large.embeddings[:50] == small.embeddings).all()
     assert not (drawn_catalogue(50, seed=1).embeddings == small.embeddings).any()
 
 
-def test_the_words_of_a_drawn_product_name_each_of_its_attributes() -> None:
+def test_the_words_of_a_drawn_product_name_each_of_its_attributes():
     attributes = drawn_catalogue(400).attributes
     assert attributes is not None
     for item in range(400):
@@ -46,7 +45,7 @@ def test_the_words_of_a_drawn_product_name_each_of_its_attributes() -> None:
         assert set(title(described).split(", ")) == parts
 
 
-def test_every_value_of_every_attribute_can_be_drawn_as_a_picture() -> None:
+def test_every_value_of_every_attribute_can_be_drawn_as_a_picture():
     catalogue = drawn_catalogue(400)
     attributes = catalogue.attributes
     assert attributes is not None
@@ -60,7 +59,7 @@ def test_every_value_of_every_attribute_can_be_drawn_as_a_picture() -> None:
             assert attributes.describe(item)["colour"] in words
 
 
-def test_distances_are_exact_and_repeats_may_be_excluded() -> None:
+def test_distances_are_exact_and_repeats_may_be_excluded():
     catalogue = drawn_catalogue(300)
     a, b = np.random.default_rng(0).integers(0, 300, size=(2, 500))
     gaps = (catalogue.positions[a] - catalogue.positions[b])[:, ::-1]
@@ -73,7 +72,7 @@ def test_distances_are_exact_and_repeats_may_be_excluded() -> None:
         assert (shown[:, 1:] != shown[:, :-1]).all()
 
 
-def test_the_best_items_are_those_of_a_full_sort_ties_by_position() -> None:
+def test_the_best_items_are_those_of_a_full_sort_ties_by_position():
     rng = np.random.default_rng(0)
     for n_items, depth, levels in ((3000, 10, 50), (3000, 10, 10**6), (700, 3, 4), (90, 10, 5)):
         scores = rng.integers(0, levels, size=(40, n_items)).astype(float)
@@ -81,7 +80,7 @@ def test_the_best_items_are_those_of_a_full_sort_ties_by_position() -> None:
         assert (top_items(scores, depth) == expected).all()
 
 
-def test_nearest_items_do_not_depend_on_the_batch() -> None:
+def test_nearest_items_do_not_depend_on_the_batch():
     catalogue = drawn_catalogue(3000)
     points = np.random.default_rng(0).normal(size=(300, 64)) / 8
     together = nearest_items(points, catalogue.positions, 10)
@@ -94,7 +93,7 @@ def test_nearest_items_do_not_depend_on_the_batch() -> None:
     ).mean() > 0.99
 
 
-def test_critiques_name_what_differs_and_directions_point_to_the_wanted() -> None:
+def test_critiques_name_what_differs_and_directions_point_to_the_wanted():
     catalogue = drawn_catalogue(500)
     assert catalogue.attributes is not None
     critic = AttributeCritic(catalogue)
@@ -122,7 +121,7 @@ def test_critiques_name_what_differs_and_directions_point_to_the_wanted() -> Non
     assert critic.texts(shown[:1], wanted[:1])[0].count("direction") == 3
 
 
-def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data: Path) -> None:
+def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data):
     catalogue = read_sprite(shared_data / "fashion_mnist" / "fashion-mnist-sprite.png")
     assert len(catalogue) == 900
     assert catalogue.picture is not None
@@ -135,7 +134,7 @@ def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data
     assert "ankle boot" in text
 
 
-def write_folder(folder: Path, **files: str | np.ndarray) -> Path:
+def write_folder(folder, **files: str | np.ndarray):
     folder.mkdir(exist_ok=True)
     content: dict[str, str | np.ndarray] = {
         "ids.txt": "a\nb\nc\n",
@@ -150,7 +149,7 @@ def write_folder(folder: Path, **files: str | np.ndarray) -> Path:
     return folder
 
 
-def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) -> None:
+def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path):
     catalogue = read_folder(write_folder(tmp_path / "shop"))
     assert catalogue.attributes is not None
     assert catalogue.attributes.describe(0) == {"colour": "blue", "heel": "level 1"}
@@ -189,25 +188,21 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path: Path) 
         ({"attributes__csv": "id,colour\na,red\nb,red\nc,red\n"}, "no_difference", []),
     ],
 )
-def test_files_that_do_not_fit_are_refused(
-    tmp_path: Path, files: dict[str, str | np.ndarray], code: str, named: list[object]
-) -> None:
+def test_files_that_do_not_fit_are_refused(tmp_path, files, code, named):
     with refused(CatalogueUnfit, code) as error:
         read_folder(write_folder(tmp_path / "shop", **files))
     assert all(str(name) in str(error.value) for name in named)
 
 
 @pytest.mark.parametrize("factor", [1e200, 1e-200, 1e-300])
-def test_positions_do_not_depend_on_the_unit_of_the_embeddings(factor: float) -> None:
+def test_positions_do_not_depend_on_the_unit_of_the_embeddings(factor):
     embeddings = np.random.default_rng(0).normal(size=(50, 8))
     ids = tuple(map(str, range(50)))
     positions = Catalogue(ids, embeddings * factor, "x").positions
     np.testing.assert_allclose(positions, Catalogue(ids, embeddings, "x").positions, atol=1e-6)
 
 
-def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(
-    tmp_path: Path,
-) -> None:
+def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(tmp_path):
     ids, embeddings = "".join(f"p{n}\n" for n in range(20)), np.eye(20)
     folder = write_folder(tmp_path / "shop", ids__txt=ids, embeddings__npy=embeddings * 1e9)
     (folder / "attributes.csv").unlink()
@@ -222,14 +217,14 @@ def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(
     assert [text.split()[-2:] for text in texts] == [["more", "height"], ["less", "height"]]
 
 
-def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
+def test_a_missing_file_is_named_without_its_folder(tmp_path):
     for read in (lambda: read_sprite(tmp_path / "x.png"), lambda: read_folder(tmp_path)):
         with pytest.raises(CatalogueUnfit) as error:
             read()
         assert str(tmp_path) not in str(error.value)
 
 
-def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
+def test_the_layouts_of_shoes_and_fashion_iq(tmp_path):
     features = tmp_path / "features.npy"
     np.save(features, np.eye(2, dtype=np.float32))
     (tmp_path / "eval_im_names.txt").write_text("img_1.jpg\nimg_2.jpg\n")
@@ -257,14 +252,12 @@ def test_the_layouts_of_shoes_and_fashion_iq(tmp_path: Path) -> None:
         ({"p1": []}, {"p1": "x"}, [" x ", " p1 "]),
     ],
 )
-def test_targets_that_do_not_fit_are_refused(
-    alternatives: dict[str, list[str]], starts: dict[str, str] | None, named: list[str]
-) -> None:
+def test_targets_that_do_not_fit_are_refused(alternatives, starts, named):
     with refused_naming(TargetsUnfit, *named):
         targets_of(line_catalogue(), alternatives, starts=starts)
 
 
-def test_qrels_become_alternatives_in_the_order_of_their_lines() -> None:
+def test_qrels_become_alternatives_in_the_order_of_their_lines():
     accepted, rejected = from_judgments(
         ["t1", "t2"],
         ["a", "b", "c"],
@@ -276,7 +269,7 @@ def test_qrels_become_alternatives_in_the_order_of_their_lines() -> None:
     assert rejected == {"t1": ["b"], "t2": []}
 
 
-def test_stand_ins_are_marked_and_depend_on_the_id_alone() -> None:
+def test_stand_ins_are_marked_and_depend_on_the_id_alone():
     catalogue = stand_in_catalogue(["a", "b", "c"], ["boots", "clogs", "boots"])
     assert catalogue.is_stand_in
     assert catalogue.attributes is not None

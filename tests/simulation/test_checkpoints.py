@@ -1,14 +1,8 @@
-from __future__ import annotations
-
 import random
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from simulation.catalogue import Catalogue
 from simulation.critics import AttributeCritic
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
@@ -18,18 +12,18 @@ from tests.codes import refused_naming
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
+def catalogue():
     return drawn_catalogue(80)
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory, catalogue: Catalogue) -> Path:
+def checkpoint(tmp_path_factory, catalogue):
     path = tmp_path_factory.mktemp("checkpoints") / "good.pt"
     train(catalogue, AttributeCritic(catalogue), settings_of("gru-sl", width=8, epochs=1), path)
     return path
 
 
-def without(name: str) -> Callable[[dict[str, Any]], Any]:
+def without(name):
     return lambda content: {key: value for key, value in content.items() if key != name}
 
 
@@ -52,22 +46,14 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
         ),
     ],
 )
-def test_a_checkpoint_that_is_not_whole_is_refused(
-    tmp_path: Path,
-    catalogue: Catalogue,
-    checkpoint: Path,
-    change: Callable[[dict[str, Any]], Any],
-    named: str,
-) -> None:
+def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path, catalogue, checkpoint, change, named):
     torch.save(change(torch.load(checkpoint, weights_only=True)), tmp_path / "x.pt")
     with refused_naming(CheckpointUnfit, named):
         read_recommender(tmp_path / "x.pt", catalogue, AttributeCritic(catalogue))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello world", b"# Readme", b"PK\x05\x06" + bytes(18)])
-def test_a_file_of_something_else_is_refused_without_bad_advice(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_a_file_of_something_else_is_refused_without_bad_advice(tmp_path, content):
     (tmp_path / "README.md").write_bytes(content)
     with refused_naming(CheckpointUnfit, "README.md") as refused:
         read_checkpoint(tmp_path / "README.md")
@@ -76,9 +62,7 @@ def test_a_file_of_something_else_is_refused_without_bad_advice(
         read_checkpoint(tmp_path / "none.pt")
 
 
-def test_a_damaged_checkpoint_is_read_or_refused(
-    tmp_path: Path, catalogue: Catalogue, checkpoint: Path
-) -> None:
+def test_a_damaged_checkpoint_is_read_or_refused(tmp_path, catalogue, checkpoint):
     draw, whole = random.Random(1), checkpoint.read_bytes()
     n_refused = 0
     for number in range(60):

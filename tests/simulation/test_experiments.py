@@ -2,7 +2,6 @@ import json
 import re
 from dataclasses import replace
 from math import log2, nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,12 @@ import pytest
 
 from presentation.theme import rendered, themed
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
-from simulation.critics import AttributeCritic, Critic, DirectionCritic
+from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.drawn_products import drawn_catalogue
-from simulation.experiments import Experiment, Qrels, Settings, run_experiment
+from simulation.experiments import Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.pages.forms import COMMON
-from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
+from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 from simulation.reports import (
     expected_maximum,
     impossible_cells,
@@ -28,29 +27,19 @@ from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.annotation.importing import command_output
 from tests.codes import refused_naming
-from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
+from tests.simulation.conftest import Script, drawn_setting, drawn_shoes, line_catalogue
 
 NDCG = measure("nDCG@10")
 
 
 @pytest.fixture(scope="module")
-def experiment() -> Experiment:
-    catalogue, targets = drawn_shoes(900, 80)
-    critic = AttributeCritic(catalogue)
-    weak = EmbeddingRecommender(catalogue, critic, recency=0.0)
+def experiment():
+    catalogue, targets, critic, weak = drawn_setting(900, 80, recency=0.0)
     weak.name = "embedding, all equal"
-    users = [
-        sim_base(),
-        meta_sim_tol(1),
-        meta_sim_tol(3),
-        meta_sim_prob(1, 0.5),
-        meta_sim_prob(1, 1.0),
-    ]
-    recommenders: list[tuple[Recommender, Critic]] = [
-        (RandomRecommender(catalogue), critic),
-        (weak, critic),
-        (EmbeddingRecommender(catalogue, critic), critic),
-    ]
+    tolerant, probable = map(meta_sim_tol, (1, 3)), (meta_sim_prob(1, p) for p in (0.5, 1.0))
+    users = [sim_base(), *tolerant, *probable]
+    belief = EmbeddingRecommender(catalogue, critic)
+    recommenders = [(each, critic) for each in (RandomRecommender(catalogue), weak, belief)]
     settings = Settings(seeds=(0, 1), qrels="target and alternatives", carry="same list")
     return run_experiment(catalogue, targets, users, recommenders, settings)
 
@@ -75,7 +64,7 @@ IMPROVEMENTS = {
 }
 
 
-def line_experiment(settings: Settings) -> Experiment:
+def line_experiment(settings):
     catalogue = line_catalogue()
     targets = targets_of(catalogue, {"p5": ["p6"], "p4": ["p9"]}, starts={"p5": "p8", "p4": "p8"})
     script = Script(catalogue, ["p9", "p4", "p6", "p10"])
@@ -86,7 +75,7 @@ def line_experiment(settings: Settings) -> Experiment:
 
 
 @pytest.mark.parametrize("turn", MIXED)
-def test_the_articles_table_mixes_evaluations(turn: int) -> None:
+def test_the_articles_table_mixes_evaluations(turn):
     """Section 5.2: the base by the classical evaluation, meta users by all that is relevant."""
     measures = tuple(measure(name) for name in ("nDCG@3", "RR@3", "Success@1"))
     experiment = line_experiment(Settings(n_turns=4, depth=3, measures=measures))
@@ -105,9 +94,7 @@ def test_the_articles_table_mixes_evaluations(turn: int) -> None:
 
 
 @pytest.mark.parametrize(("mode", "carry"), [("paper", "one"), ("released", "found alone")])
-def test_a_mode_evaluates_as_the_article_or_its_program(
-    tmp_path: Path, mode: str, carry: str
-) -> None:
+def test_a_mode_evaluates_as_the_article_or_its_program(tmp_path, mode, carry):
     options: dict[str, Any] = {"catalogue": "drawn:20", "turns": 2, "mode": mode, "json": True}
     ids = drawn_catalogue(20).ids
     (tmp_path / "q.qrels").write_text(f"{ids[1]} 0 {ids[2]} 1\n")
@@ -120,23 +107,20 @@ def test_a_mode_evaluates_as_the_article_or_its_program(
     assert (record["settings"]["qrels"], record["settings"]["carry"]) == ("target", "same list")
 
 
-def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_means() -> None:
+def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_means():
     catalogue, targets = drawn_shoes(200, 20)
     alternatives = targets.alternatives.copy()
-    alternatives[:3] = -1
-    alternatives[3] = -1
+    alternatives[:4] = -1
     alternatives[3, 0] = targets.target[3]
     targets = replace(targets, alternatives=alternatives)
-    recommenders: list[tuple[Recommender, Critic]] = [
-        (RandomRecommender(catalogue), AttributeCritic(catalogue))
-    ]
+    recommenders = [(RandomRecommender(catalogue), AttributeCritic(catalogue))]
     for settings, is_noted in ((Settings(qrels="alternatives"), True), (Settings(), False)):
         notes = run_experiment(catalogue, targets, [sim_base()], recommenders, settings).notes
         counts = [re.findall(r"\d+", note)[:2] for note in notes]
         assert (["20", "4"] in counts) == is_noted
 
 
-def test_rows_are_means_over_targets_of_means_over_seeds(experiment: Experiment) -> None:
+def test_rows_are_means_over_targets_of_means_over_seeds(experiment):
     [row] = [
         row
         for row in experiment.rows([10])
@@ -150,7 +134,7 @@ def test_rows_are_means_over_targets_of_means_over_seeds(experiment: Experiment)
     assert 0 < row.judged < 1
 
 
-def test_the_record_names_everything_that_made_the_numbers(experiment: Experiment) -> None:
+def test_the_record_names_everything_that_made_the_numbers(experiment):
     record = json.loads(json.dumps(experiment.record()))
     assert record["catalogue"] == "900 drawn shoes, seed 0"
     assert record["users"][3]["p_switch"] == 0.5
@@ -159,7 +143,7 @@ def test_the_record_names_everything_that_made_the_numbers(experiment: Experimen
     assert record["notes"] == list(experiment.notes) != []
 
 
-def test_comparisons_are_one_family_of_holms(experiment: Experiment) -> None:
+def test_comparisons_are_one_family_of_holms(experiment):
     rows = compare_all(experiment)
     # 4 users against the first, and 3 pairs of recommenders under 5 users, by 3 measures.
     assert len(rows) == 3 * 3 * 4 + 3 * 3 * 5
@@ -171,7 +155,7 @@ def test_comparisons_are_one_family_of_holms(experiment: Experiment) -> None:
     )
 
 
-def test_two_by_two_adds_up_and_tells_the_qrels_from_the_user(experiment: Experiment) -> None:
+def test_two_by_two_adds_up_and_tells_the_qrels_from_the_user(experiment):
     for row in causes(experiment):
         (base_one, base_all), (meta_one, meta_all) = row.means
         assert row.of_user.delta + row.of_qrels.delta == pytest.approx(row.total.delta)
@@ -187,9 +171,7 @@ def test_two_by_two_adds_up_and_tells_the_qrels_from_the_user(experiment: Experi
     assert rr.of_qrels.ci_low > 0
 
 
-def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(
-    experiment: Experiment,
-) -> None:
+def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(experiment):
     table = results_table(experiment)
     assert [user for user, _ in table.rows] == [user.name for user in experiment.users]
     best = next(each for each in table.improvements if each.recommender == "embedding")
@@ -200,18 +182,12 @@ def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(
 
 
 @pytest.mark.parametrize("qrels", ["target", "target and alternatives"])
-def test_measures_with_other_cutoffs_are_not_held_to_the_bounds_of_the_first_ten_items(
-    qrels: Qrels,
-) -> None:
+def test_measures_with_other_cutoffs_are_not_held_to_the_bounds_of_the_first_ten_items(qrels):
     """All that the page offers, in its order: Success@10 is above RR wherever one is found."""
-    catalogue, targets = drawn_shoes(300, 30)
-    critic = AttributeCritic(catalogue)
-    recommenders: list[tuple[Recommender, Critic]] = [
-        (EmbeddingRecommender(catalogue, critic), critic)
-    ]
+    catalogue, targets, critic, recommender = drawn_setting(300, 30)
     settings = Settings(measures=tuple(map(measure, COMMON)), n_turns=3, qrels=qrels)
-    users = [sim_base(), meta_sim_tol(2)]
-    table = results_table(run_experiment(catalogue, targets, users, recommenders, settings))
+    users, pairs = [sim_base(), meta_sim_tol(2)], [(recommender, critic)]
+    table = results_table(run_experiment(catalogue, targets, users, pairs, settings))
     [success] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "Success@10"]
     [rr] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "RR@10"]
     assert all(means[success] > means[rr] + 0.01 for _user, means in table.rows)
@@ -229,7 +205,7 @@ def test_percentages_are_symmetric_and_the_best_of_equal_rows_is_above() -> None
     assert expected_maximum(3) == pytest.approx(draws.mean(), abs=0.01)
 
 
-def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain() -> None:
+def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain():
     rows = {
         "SimBase, GRU-RL": {"nDCG": 0.099, "RR": 0.269},
         "SimBase, EGE": {"nDCG": 0.30, "RR": 0.25},
@@ -245,7 +221,7 @@ def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain() -> None:
 
 
 @pytest.mark.slow
-def test_the_order_of_recommenders_under_every_choice(experiment: Experiment) -> None:
+def test_the_order_of_recommenders_under_every_choice(experiment):
     small = replace(experiment, users=experiment.users[:1])
     rows = sensitivity(replace(small, settings=Settings(measures=(NDCG,))))
     assert {row.choice for row in rows} == {"qrels", "carry", "turn", "share judged"}
@@ -256,7 +232,7 @@ def test_the_order_of_recommenders_under_every_choice(experiment: Experiment) ->
     assert half.means["random"] < half.means["embedding"]
 
 
-def test_a_share_of_the_judgments_is_drawn_by_target_and_alternative() -> None:
+def test_a_share_of_the_judgments_is_drawn_by_target_and_alternative():
     catalogue, targets = drawn_shoes(900, 80)
     half = with_share_judged(catalogue, targets, 0.5, seed=3)
     n_all, n_half = ((each.alternatives >= 0).sum() for each in (targets, half))
@@ -269,25 +245,15 @@ def test_a_share_of_the_judgments_is_drawn_by_target_and_alternative() -> None:
     ).all()
 
 
-def test_pictures_are_drawn(experiment: Experiment) -> None:
-    for chart in (
-        by_turn(experiment, NDCG),
-        by_tolerance(experiment, NDCG),
-        by_p_switch(experiment, NDCG),
-    ):
-        picture = rendered(themed(chart), "svg").decode()
+def test_pictures_are_drawn(experiment):
+    for drawn in (by_turn, by_tolerance, by_p_switch):
+        picture = rendered(themed(drawn(experiment, NDCG)), "svg").decode()
         assert "embedding, all equal" in picture
         assert "nDCG@10" in picture
 
 
-def test_two_users_of_the_same_name_are_refused() -> None:
+def test_two_users_of_the_same_name_are_refused():
     catalogue, targets = drawn_shoes(900, 10)
-    critic = AttributeCritic(catalogue)
+    recommenders = [(RandomRecommender(catalogue), AttributeCritic(catalogue))]
     with refused_naming(ValueError, "users", "SimBase"):
-        run_experiment(
-            catalogue,
-            targets,
-            [sim_base(), sim_base()],
-            [(RandomRecommender(catalogue), critic)],
-            Settings(),
-        )
+        run_experiment(catalogue, targets, [sim_base()] * 2, recommenders, Settings())

@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,25 +23,22 @@ LEAVING = "SimBase leaves 0.8"
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path):
     users = ["base,leave_hazard=0.8", "base,accepts=target and alternatives"]
     return simulated_log(tmp_path, N_TARGETS, users=users, recommenders=RECOMMENDERS, turns=3)
 
 
-def imported(log: Path, **options: Any) -> str:
+def imported(log, **options):
     settings = {"study": "outcomes", "catalogue": "drawn:300"} | options
     return command_output("import_outcome_study", log, **settings)
 
 
 @pytest.mark.django_db
-def test_final_items_are_blind_and_their_origin_is_stored(files: tuple[Path, Path]) -> None:
+def test_final_items_are_blind_and_their_origin_is_stored(files):
     imported(files[0], final_user=ACCEPTING)
     rows = [json.loads(line) for line in files[0].read_text().splitlines()]
-    last = {
-        (row["recommender"], row["target"]): row["shown"]
-        for row in rows
-        if row["user"] == ACCEPTING
-    }
+    own = [row for row in rows if row["user"] == ACCEPTING]
+    last = {(row["recommender"], row["target"]): row["shown"] for row in own}
     finals = FinalItem.objects.select_related("item")
     assert {(one.recommender, one.item.key): one.shown for one in finals if one.recommender} == last
     for item in Study.objects.get().items.prefetch_related("candidates", "final_items"):
@@ -61,22 +54,21 @@ def test_final_items_are_blind_and_their_origin_is_stored(files: tuple[Path, Pat
     found = {(row["user"], row["recommender"], row["target"]) for row in rows if row["found"]}
     outcomes = SimulatedOutcome.objects.select_related("item")
     assert len(outcomes) == 2 * len(RECOMMENDERS) * N_TARGETS
-    assert all(
-        one.value == ((one.user, one.recommender, one.item.key) in found) for one in outcomes
-    )
+    for one in outcomes:
+        assert one.value == ((one.user, one.recommender, one.item.key) in found)
     dialogues = DialogueStudy.objects.get()
     assert (dialogues.kind, dialogues.final_user) == ("outcomes", ACCEPTING)
 
 
 @pytest.mark.django_db
-def test_more_targets_than_the_log_has_are_refused(files: tuple[Path, Path]) -> None:
+def test_more_targets_than_the_log_has_are_refused(files):
     with refused_naming(DialoguesUnfit, " 24 ", " 5,000"):
         imported(files[0], targets=5000)
     assert not Study.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_seed_draws_the_same_targets_and_order_again(files: tuple[Path, Path]) -> None:
+def test_a_seed_draws_the_same_targets_and_order_again(files):
     for slug, seed in (("one", 4), ("same", 4), ("other", 5)):
         imported(files[0], study=slug, seed=seed, targets=20)
     shown = {
@@ -91,35 +83,25 @@ def test_a_seed_draws_the_same_targets_and_order_again(files: tuple[Path, Path])
 
 
 @pytest.mark.django_db
-def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_log_that_cannot_be_used_is_refused_with_the_reason(files, tmp_path):
     lines = files[0].read_text().splitlines(keepends=True)
     rows = [json.loads(line) for line in lines]
     target = rows[-1]["target"]
+    absent = {"recommender": "embedding:0.9", "user": LEAVING, "target": target}
+
+    def kept(is_kept):
+        return [line for line, row in zip(lines, rows, strict=True) if is_kept(row)]
+
     cases = {
-        (LEAVING, "embedding:0.9", target): [
-            line
-            for line, row in zip(lines, rows, strict=True)
-            if (row["recommender"], row["user"], row["target"])
-            != ("embedding:0.9", LEAVING, target)
-        ],
-        ("spoilt.jsonl",): [
-            line
-            for line, row in zip(lines, rows, strict=True)
-            if row["recommender"] == "random"
-        ],
-        (" 1 ", " 20"): [
-            line for line, row in zip(lines, rows, strict=True) if row["target"] == target
-        ],
-        ("line 1", "found"): [
-            json.dumps(rows[0] | {"found": "yes"}) + "\n", *lines[1:],
-        ],
+        (LEAVING, "embedding:0.9", target): kept(lambda row: row | absent != row),
+        ("spoilt.jsonl",): kept(lambda row: row["recommender"] == "random"),
+        (" 1 ", " 20"): kept(lambda row: row["target"] == target),
+        ("line 1", "found"): [json.dumps(rows[0] | {"found": "yes"}) + "\n", *lines[1:]],
         ("line 2",): [lines[0], "[1]\n"],
-    }  # fmt: skip
-    for named, kept in cases.items():
+    }
+    for named, spoilt in cases.items():
         path = tmp_path / "spoilt.jsonl"
-        path.write_text("".join(kept))
+        path.write_text("".join(spoilt))
         with refused_naming(DialoguesUnfit, *named):
             imported(path)
     with refused_naming(DialoguesUnfit, "'nobody'"):
@@ -140,9 +122,7 @@ def test_a_log_that_cannot_be_used_is_refused_with_the_reason(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_user_who_is_true_is_found_through_the_loop(
-    files: tuple[Path, Path], live_server: Any, settings: Any
-) -> None:
+def test_the_user_who_is_true_is_found_through_the_loop(files, live_server, settings):
     keys = issue_access_key(name="Lab", deposit_usd=Decimal(30))
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_ACCESS_KEY_ID = keys.access_key_id

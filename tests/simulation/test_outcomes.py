@@ -3,73 +3,40 @@ from math import log2
 import numpy as np
 import pytest
 
-from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import DialogueLog, simulate
-from simulation.experiments import Carry, Qrels, outcomes
-from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.targets import targets_of
+from simulation.dialogues import simulate
+from simulation.experiments import outcomes
+from simulation.recommenders import RandomRecommender
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.codes import refused_naming
-from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
+from tests.simulation.conftest import drawn_setting, scripted_log, simulated_setting
 
 NDCG, RR, SUCCESS = (measure(name) for name in ("nDCG@3", "RR@3", "Success@1"))
 IDEAL = 1 + 1 / log2(3)
 
 
-def script_log() -> DialogueLog:
+def script_log():
     """Target p5, whose alternative p6 is shown at turn 3; lists hold what follows on the line."""
-    catalogue = line_catalogue()
-    targets = targets_of(catalogue, {"p5": ["p6"]}, starts={"p5": "p8"}, rejected={"p5": ["p9"]})
-    script = Script(catalogue, ["p9", "p4", "p6", "p10"])
-    users = [sim_base(), meta_sim_tol(9)]
-    return simulate(
-        catalogue, targets, users, script, DirectionCritic(catalogue), n_turns=4, depth=3
-    )
+    shown, users = ["p9", "p4", "p6", "p10"], [sim_base(), meta_sim_tol(9)]
+    rejected = {"p5": ["p9"]}
+    return scripted_log(users, shown, {"p5": ["p6"]}, rejected=rejected, n_turns=4, depth=3)
 
 
 # Lists: p9 p10 p0 | p4 p5 p6 | p6 p7 p8 | p10 p0 p1. MetaSimTol ends at turn 3, SimBase never.
 SECOND = (1 / log2(3) + 1 / 2) / IDEAL
+BOTH = "target and alternatives"
 
 
 @pytest.mark.parametrize(
     ("qrels", "carry", "user", "ndcg", "rr", "success"),
     [
         ("target", "none", 0, [0, 1 / log2(3), 0, 0], [0, 1 / 2, 0, 0], [0, 0, 0, 0]),
-        (
-            "target and alternatives",
-            "none",
-            1,
-            [0, SECOND, 1 / IDEAL, 0],
-            [0, 1 / 2, 1, 0],
-            [0, 0, 1, 0],
-        ),
-        (
-            "target and alternatives",
-            "same list",
-            1,
-            [0, SECOND, 1 / IDEAL, 1 / IDEAL],
-            [0, 1 / 2, 1, 1],
-            [0, 0, 1, 1],
-        ),
-        (
-            "target and alternatives",
-            "found alone",
-            1,
-            [0, SECOND, 1 / IDEAL, 1 / IDEAL],
-            [0, 1 / 2, 1, 1],
-            [0, 0, 1, 1],
-        ),
-        ("target and alternatives", "one", 1, [0, SECOND, 1, 1], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
+        (BOTH, "none", 1, [0, SECOND, 1 / IDEAL, 0], [0, 1 / 2, 1, 0], [0, 0, 1, 0]),
+        (BOTH, "same list", 1, [0, SECOND, 1 / IDEAL, 1 / IDEAL], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
+        (BOTH, "found alone", 1, [0, SECOND, 1 / IDEAL, 1 / IDEAL], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
+        (BOTH, "one", 1, [0, SECOND, 1, 1], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
         # The base user does not stop at an alternative.
-        (
-            "target and alternatives",
-            "same list",
-            0,
-            [0, SECOND, 1 / IDEAL, 0],
-            [0, 1 / 2, 1, 0],
-            [0, 0, 1, 0],
-        ),
+        (BOTH, "same list", 0, [0, SECOND, 1 / IDEAL, 0], [0, 1 / 2, 1, 0], [0, 0, 1, 0]),
         # Each by what it accepts: the base user as by the target alone, the other as by all.
         ("accepted", "one", 0, [0, 1 / log2(3), 0, 0], [0, 1 / 2, 0, 0], [0, 0, 0, 0]),
         ("accepted", "one", 1, [0, SECOND, 1, 1], [0, 1 / 2, 1, 1], [0, 0, 1, 1]),
@@ -78,26 +45,21 @@ SECOND = (1 / log2(3) + 1 / 2) / IDEAL
         ("alternatives", "same list", 1, [0, 1 / 2, 1, 1], [0, 1 / 3, 1, 1], [0, 0, 1, 1]),
     ],
 )
-def test_measures_by_turn_are_those_worked_out_by_hand(
-    qrels: Qrels, carry: Carry, user: int, ndcg: list[float], rr: list[float], success: list[float]
-) -> None:
+def test_measures_by_turn_are_those_worked_out_by_hand(qrels, carry, user, ndcg, rr, success):
     result = outcomes(script_log(), (NDCG, RR, SUCCESS), qrels=qrels, carry=carry)
     values = result.values[:, user, 0, 0]
     assert values.tolist() == [pytest.approx(each) for each in (ndcg, rr, success)]
 
 
-def test_the_share_judged_counts_what_was_rejected() -> None:
+def test_the_share_judged_counts_what_was_rejected():
     result = outcomes(script_log(), (NDCG,), carry="none")
     # p9 was rejected, p5 and p6 accepted; lists have three items.
     assert result.judged[0].tolist() == pytest.approx([1 / 3, 2 / 3, 1 / 3, 0])
 
 
 @pytest.mark.parametrize("carry", ["same list", "found alone", "one"])
-def test_success_and_reciprocal_rank_do_not_fall_once_found(carry: Carry) -> None:
-    catalogue, targets = drawn_shoes(900, 60)
-    critic = AttributeCritic(catalogue)
-    users = [sim_base(), meta_sim_prob(1, 0.75), meta_sim_tol(2)]
-    log = simulate(catalogue, targets, users, EmbeddingRecommender(catalogue, critic), critic)
+def test_success_and_reciprocal_rank_do_not_fall_once_found(carry):
+    log = simulated_setting([sim_base(), meta_sim_prob(1, 0.75), meta_sim_tol(2)], 900, 60)
     result = outcomes(log, (measure("RR@10"), SUCCESS), carry=carry)
     ends = log.ends_at()[..., None] <= np.arange(1, log.n_turns + 1)
     assert (result.values[:, ends] == 1).all()
@@ -109,11 +71,9 @@ def test_success_and_reciprocal_rank_do_not_fall_once_found(carry: Carry) -> Non
     assert several[ends] == pytest.approx(expected[ends])
 
 
-def test_lists_are_evaluated_as_each_by_itself() -> None:
-    catalogue, targets = drawn_shoes(900, 25)
-    critic = AttributeCritic(catalogue)
+def test_lists_are_evaluated_as_each_by_itself():
+    catalogue, targets, critic, recommender = drawn_setting(900, 25, recency=0.2)
     users = [sim_base(), meta_sim_prob(0, 0.5, leave_hazard=0.05)]
-    recommender = EmbeddingRecommender(catalogue, critic, recency=0.2)
     log = simulate(catalogue, targets, users, recommender, critic, seeds=[1, 2])
     result = outcomes(log, (measure("nDCG@10"), measure("RR@10")), carry="same list")
     until = log.lasts_until()
@@ -128,27 +88,23 @@ def test_lists_are_evaluated_as_each_by_itself() -> None:
             assert result.values[(1, *index, turn - 1)] == (1 / hits[0] if hits else 0)
 
 
-def test_leaving_keeps_the_last_list() -> None:
-    catalogue, targets = drawn_shoes(900, 60)
-    critic = AttributeCritic(catalogue)
-    users = [sim_base(leave_hazard=0.5)]
-    log = simulate(catalogue, targets, users, EmbeddingRecommender(catalogue, critic), critic)
+def test_leaving_keeps_the_last_list():
+    log = simulated_setting([sim_base(leave_hazard=0.5)], 900, 60)
     values = outcomes(log, (measure("nDCG@10"),)).values[0, 0, 0]
     still = (log.leaves_before[0, 0] == 4) & (log.ends_at()[0, 0] > log.n_turns)
     assert still.any()
     assert (values[still, 3:] == values[still, 2:3]).all()
 
 
-def test_a_measure_that_looks_further_than_was_ranked_is_refused() -> None:
+def test_a_measure_that_looks_further_than_was_ranked_is_refused():
     with refused_naming(ValueError, "measures", 3):
         outcomes(script_log(), (measure("nDCG@10"),))
 
 
-def test_the_belief_beats_chance_by_a_wide_margin_and_learns_over_turns() -> None:
-    catalogue, targets = drawn_shoes(1200, 120)
-    critic = AttributeCritic(catalogue)
+def test_the_belief_beats_chance_by_a_wide_margin_and_learns_over_turns():
+    catalogue, targets, critic, belief = drawn_setting(1200, 120)
     means = {}
-    for recommender in (RandomRecommender(catalogue), EmbeddingRecommender(catalogue, critic)):
+    for recommender in (RandomRecommender(catalogue), belief):
         log = simulate(catalogue, targets, [sim_base()], recommender, critic)
         result = outcomes(log, (measure("nDCG@10"),), qrels="target")
         means[recommender.name] = result.values[0, 0, 0].mean(axis=0)

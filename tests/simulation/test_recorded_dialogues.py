@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,14 +27,14 @@ ROW: dict[str, Any] = {
         ("seed", 2**63),
     ],
 )
-def test_a_field_that_cannot_be_used_is_refused(tmp_path: Path, field: str, value: Any) -> None:
+def test_a_field_that_cannot_be_used_is_refused(tmp_path, field, value):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{json.dumps(ROW)}\n{json.dumps(ROW | {field: value})}\n")
     with refused_naming(DialoguesUnfit, "log.jsonl", "line 2", field):
         list(log_rows(path, tuple(ROW)))
 
 
-def test_a_number_that_python_does_not_read_is_no_json(tmp_path: Path) -> None:
+def test_a_number_that_python_does_not_read_is_no_json(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(ROW).replace("-0.25", "1" * 5000) + "\n")
     with refused_naming(DialoguesUnfit, "line 1"):
@@ -47,7 +44,7 @@ def test_a_number_that_python_does_not_read_is_no_json(tmp_path: Path) -> None:
     assert (number, row["delta"]) == (1, 0)
 
 
-def test_dialogues_may_alternate_but_turns_come_in_their_order(tmp_path: Path) -> None:
+def test_dialogues_may_alternate_but_turns_come_in_their_order(tmp_path):
     path = tmp_path / "log.jsonl"
     rows = [
         json.dumps(ROW | {"user": user, "turn": turn, "shown": f"p{turn + 2}", "delta": delta})

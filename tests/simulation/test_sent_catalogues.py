@@ -26,7 +26,7 @@ from simulation.stored_catalogues import (
     store_upload,
 )
 from tests.codes import refused, refused_naming
-from tests.simulation.stored import stored_experiment
+from tests.simulation.stored import saved, stored_experiment
 
 pytestmark = pytest.mark.django_db
 
@@ -37,11 +37,9 @@ def team():
 
 
 def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
-    array = BytesIO()
-    np.save(array, np.eye(3))
     files = {
         "ids.txt": b"a\nb\nc\n",
-        "embeddings.npy": array.getvalue(),
+        "embeddings.npy": saved(np.eye(3)),
         "attributes.csv": b"id,colour\na,red\nb,blue\nc,red\n",
     }
     row = store_upload(team=team, name="Zip", file=BytesIO(packed(files)), actor=None)
@@ -50,7 +48,7 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
         (b"no zip", ["zip"]),
         (packed(files | {"ids.txt": b"a\nb\n"}), ["embeddings.npy", 3, 2]),
         (packed({"ids.txt": b"a\nb\nc\n"}), ["embeddings.npy"]),
-        (packed({"other.npy": array.getvalue()}), []),
+        (packed({"other.npy": saved(np.eye(3))}), []),
         (packed({"a.npy": b"", "b.npy": b""}), ["a.npy", "b.npy"]),
         (packed(files | {"old/ids.txt": b"a\n"}), ["ids.txt", "old/ids.txt"]),
     ):
@@ -59,13 +57,7 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
     assert ZipFile(BytesIO(packed(files))).namelist() == list(files)
 
 
-def saved(values) -> bytes:
-    array = BytesIO()
-    np.save(array, np.asarray(values, dtype=np.float32))
-    return array.getvalue()
-
-
-def sprite() -> bytes:
+def sprite():
     grey = np.random.default_rng(0).integers(0, 256, (840, 840)).astype(np.uint8)
     picture = BytesIO()
     Image.fromarray(grey).save(picture, format="PNG")
@@ -109,7 +101,7 @@ def test_captions_that_come_along_are_what_critiques_are_said_in(team):
         store_upload(team=team, name="Shoes", file=BytesIO(foreign), actor=None)
 
 
-def png(width: int, height: int, *more: tuple[bytes, bytes]) -> bytes:
+def png(width, height, *more: tuple[bytes, bytes]):
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     content = b"\x89PNG\r\n\x1a\n"
     for kind, data in ((b"IHDR", header), *more, (b"IDAT", b""), (b"IEND", b"")):

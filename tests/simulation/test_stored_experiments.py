@@ -22,9 +22,8 @@ from simulation.stored_experiments import (
     targets_of_experiment,
 )
 from simulation.stored_results import N_REPEATS
-from simulation.stored_training import request_training
 from tests.codes import refused_naming
-from tests.simulation.stored import RULES, stored_experiment, work_off
+from tests.simulation.stored import RULES, stored_experiment, trained_recommender, work_off
 from work.execution import run_job
 from work.models import Job
 from work.tasks import stop_job
@@ -113,11 +112,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
         assert row.percent_of_base == approximately(one.record()["percent_of_base"])
         assert (row.best_user, row.best_of) == (one.best_user, one.n_rows)
     assert [note.text for note in version.notes.filter(is_fault=False)] == list(whole.notes)
-
-
-@pytest.mark.slow
-def test_rows_are_means_over_seeds_and_targets_and_switches_are_counted(finished, whole):
-    version = finished
+    # Rows are means over seeds and targets, and switches are counted.
     of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
     means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
         "recommender__name", "mean"
@@ -202,14 +197,8 @@ def test_what_cannot_be_run_is_refused_with_what_to_change(experiment, changes, 
 
 
 def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment):
-    row = StoredRecommender.objects.create(
-        catalogue=experiment.catalogue,
-        name="random",
-        kind="gru-sl",
-        rules={},
-        n_epochs=1,
-        finished_at=timezone.now(),
-    )
+    trained = {"kind": "gru-sl", "rules": {}, "n_epochs": 1, "finished_at": timezone.now()}
+    row = StoredRecommender.objects.create(catalogue=experiment.catalogue, name="random", **trained)
     for specs in (["random", f"trained:{row.pk}"], [f"trained:{row.pk}", f"trained:0{row.pk}"]):
         with refused_naming(ExperimentUnfit, " random "):
             store_run(experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None)
@@ -218,15 +207,9 @@ def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment)
 
 def test_an_item_that_the_catalogue_lacks_is_named(team):
     catalogue = drawn_products(team=team, n_items=50, actor=None)
+    judged = {"judgments": [("shoe-000001", "boot-1", 1)], "made_of": "", "actor": None}
     with refused_naming(TargetsUnfit, "boot-1"):
-        create_experiment(
-            team=team,
-            name="x",
-            catalogue=catalogue,
-            judgments=[("shoe-000001", "boot-1", 1)],
-            made_of="",
-            actor=None,
-        )
+        create_experiment(team=team, name="x", catalogue=catalogue, **judged)
     assert not StoredExperiment.objects.filter(name="x").exists()
 
 
@@ -255,16 +238,9 @@ def test_catalogues_are_stored_once_a_team_and_come_back_as_they_were(team):
 
 
 def test_a_training_that_is_requested_twice_is_one(team):
-    settings = {
-        "catalogue": drawn_products(team=team, n_items=400, actor=None),
-        "name": "Twice",
-        "kind": "gru-sl",
-        "start_from": None,
-        "actor": None,
-    }
-    first = request_training(choices={"epochs": 2, "width": 8}, **settings)
-    assert request_training(choices={"epochs": 2, "width": 8}, **settings) == first
+    first = trained_recommender(team, None)
+    assert trained_recommender(team, None) == first
     assert Job.objects.unfinished().count() == 1
-    with refused_naming(ExperimentUnfit, "Twice"):
-        request_training(choices={"epochs": 3, "width": 8}, **settings)
+    with refused_naming(ExperimentUnfit, "GRU-SL"):
+        trained_recommender(team, None, epochs=3)
     assert AuditEntry.objects.filter(action="recommender.train").count() == 1

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,17 +10,7 @@ from tests.codes import refused_naming
 WORKER_SD, TARGET_SD = 0.8, 0.4
 
 
-def crowd(
-    seed: int,
-    *,
-    n_workers: int = 40,
-    n_each: int = 20,
-    intercept: float = -3.0,
-    loss: float = 4.0,
-    leaves: float = 0.1,
-    nearest: float = 0.6,
-    hurried: bool = False,
-) -> pd.DataFrame:
+def crowd(seed, *, n_workers=40, n_each=20, intercept=-3.0, loss=4.0, leaves=0.1, nearest=0.6):
     """Workers who switch after a loss with a probability, and sometimes leave."""
     rng = np.random.default_rng(seed)
     n, n_targets = n_workers * n_each, 40
@@ -46,13 +34,13 @@ def crowd(
     )
 
 
-def averaged(logit: float) -> float:
+def averaged(logit):
     draws = np.random.default_rng(0).normal(0, np.hypot(WORKER_SD, TARGET_SD), 400_000)
     return float(expit(logit + draws).mean())
 
 
 @pytest.mark.slow
-def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() -> None:
+def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover():
     n_trials, held = 10, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
     after_loss, after_gain = averaged(1.0), averaged(-3.0)
     for seed in range(n_trials):
@@ -67,14 +55,14 @@ def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover() 
     assert min(held.values()) > 6, held
 
 
-def test_one_coefficient_decides_between_the_article_and_the_release() -> None:
+def test_one_coefficient_decides_between_the_article_and_the_release():
     after_loss = switching_study(crowd(1)).model["loss"]
     after_gain = switching_study(crowd(1, intercept=1.0, loss=-4.0)).model["loss"]
     assert after_loss.ci_low > 0 > after_gain.ci_high
 
 
 @pytest.mark.slow
-def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
+def test_switchers_who_choose_at_random_take_the_nearest_by_chance():
     chance = switching_study(crowd(2, nearest=0.25, n_workers=80)).nearest_excess
     nearer = switching_study(crowd(2, nearest=0.6)).nearest_excess
     assert chance.ci_low < 0 < chance.ci_high
@@ -91,7 +79,7 @@ def test_switchers_who_choose_at_random_take_the_nearest_by_chance() -> None:
         lambda d: d.assign(turn=np.where(d.delta < 0, 2, 3)),
     ],
 )
-def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(changes: Any) -> None:
+def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(changes):
     decisions = changes(crowd(0))
     study = switching_study(decisions)
     assert study.model.reason
@@ -106,7 +94,7 @@ def test_without_a_model_shares_of_decisions_are_reported_with_the_reason(change
     assert study.record()["p_switch_estimated_by"] == "shares of decisions"
 
 
-def test_who_never_switched_after_a_gain_has_a_bound_over_workers() -> None:
+def test_who_never_switched_after_a_gain_has_a_bound_over_workers():
     decisions = crowd(0)
     decisions.loc[decisions.delta > 0, "choice"] = "keep"
     gain = switching_study(decisions).after_gain
@@ -114,7 +102,7 @@ def test_who_never_switched_after_a_gain_has_a_bound_over_workers() -> None:
     assert gain.ci_high == pytest.approx(1 - 0.025 ** (1 / 40))
 
 
-def test_decisions_of_one_kind_of_turn_say_nothing_of_the_other() -> None:
+def test_decisions_of_one_kind_of_turn_say_nothing_of_the_other():
     losses = switching_study(crowd(0).query("delta < 0"))
     assert losses.model.reason
     assert 0 < losses.after_loss.ci_low < losses.after_loss.ci_high < 1
@@ -127,20 +115,16 @@ def test_decisions_of_one_kind_of_turn_say_nothing_of_the_other() -> None:
     assert compare_users(everybody_left, [sim_base()]) == []
 
 
-def test_at_one_turn_alone_the_model_is_of_losses_alone() -> None:
+def test_at_one_turn_alone_the_model_is_of_losses_alone():
     study = switching_study(crowd(0).assign(turn=3))
     assert [one.name for one in study.model.coefficients] == ["intercept", "loss"]
     assert study.model["loss"].ci_low < 4 < study.model["loss"].ci_high
     assert study.estimated_by == "the model"
 
 
-def test_a_true_simulator_ranks_above_a_false_one() -> None:
-    users = [
-        sim_base(),
-        meta_sim_prob(1, 0.75, mode="released"),
-        meta_sim_prob(1, 0.75),
-        meta_sim_tol(1),
-    ]
+def test_a_true_simulator_ranks_above_a_false_one():
+    probable = [meta_sim_prob(1, 0.75, mode=mode) for mode in ("released", "paper")]
+    users = [sim_base(), *probable, meta_sim_tol(1)]
     rows = compare_users(crowd(3), users)
     assert rows[0].user == "MetaSimProb tolerance 1, P 0.75"
     assert rows[0].gain.ci_low > 0
@@ -152,7 +136,7 @@ def test_a_true_simulator_ranks_above_a_false_one() -> None:
     assert turned[0].user == users[1].name
 
 
-def test_few_who_left_have_limits_between_none_and_all() -> None:
+def test_few_who_left_have_limits_between_none_and_all():
     decisions = crowd(5, leaves=0.01, n_workers=7)
     left = switching_study(decisions).leaves
     assert 0 <= left.ci_low <= left.value <= left.ci_high <= 1
@@ -161,7 +145,7 @@ def test_few_who_left_have_limits_between_none_and_all() -> None:
     assert 0 < nobody.ci_high < 0.5
 
 
-def test_a_share_over_workers_is_not_that_of_independent_decisions() -> None:
+def test_a_share_over_workers_is_not_that_of_independent_decisions():
     workers = pd.Series(np.repeat(np.arange(10), 50))
     values = np.repeat(np.arange(10) % 2, 50).astype(float)
     share = share_over_workers(workers, values, 0.95)
@@ -172,7 +156,7 @@ def test_a_share_over_workers_is_not_that_of_independent_decisions() -> None:
     assert few.reason
 
 
-def test_decisions_that_cannot_be_read_are_refused() -> None:
+def test_decisions_that_cannot_be_read_are_refused():
     with refused_naming(ValueError, "choice", "'stay'"):
         switching_study(crowd(0).assign(choice="stay"))
     with refused_naming(ValueError, "delta"):

@@ -1,9 +1,5 @@
-from __future__ import annotations
-
 import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,21 +17,19 @@ N_TARGETS = 18
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path):
     return simulated_log(
         tmp_path, N_TARGETS, users=["base"], recommenders=["random", "embedding:0.1"]
     )
 
 
-def imported(files: tuple[Path, Path], **options: Any) -> str:
+def imported(files, **options):
     settings = {"study": "switching", "catalogue": "drawn:300", "qrels": files[1]} | options
     return command_output("import_switching_study", files[0], **settings)
 
 
 @pytest.mark.django_db
-def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(
-    files: tuple[Path, Path],
-) -> None:
+def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(files):
     imported(files)
     turns = list(RecordedTurn.objects.select_related("item"))
     by_sign = Counter(one.delta < 0 for one in turns)
@@ -60,9 +54,7 @@ def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(
 
 
 @pytest.mark.django_db
-def test_a_seed_draws_the_same_turns_again_and_another_draws_others(
-    files: tuple[Path, Path],
-) -> None:
+def test_a_seed_draws_the_same_turns_again_and_another_draws_others(files):
     for slug, seed in (("one", 4), ("same", 4), ("other", 5)):
         imported(files, study=slug, seed=seed)
     drawn = {
@@ -76,9 +68,7 @@ def test_a_seed_draws_the_same_turns_again_and_another_draws_others(
 
 
 @pytest.mark.django_db
-def test_workers_are_asked_what_they_would_do_before_they_are_asked_which_other_they_take(
-    files: tuple[Path, Path],
-) -> None:
+def test_workers_are_asked_what_they_would_do_before_they_are_asked_which_other_they_take(files):
     imported(files)
     page = task_page(Study.objects.get().items.all()[0])
     next_step, instead = (page.index(f">{title}") for title in ("Your next step", "The other prod"))
@@ -87,7 +77,7 @@ def test_workers_are_asked_what_they_would_do_before_they_are_asked_which_other_
 
 
 @pytest.mark.django_db
-def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Path, Path]) -> None:
+def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files):
     imported(files)
     with refused(DialoguesUnfit, "study_exists"):
         imported(files)
@@ -100,18 +90,14 @@ def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files: tuple[Pa
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_a_known_rule_is_recovered_from_stored_answers(files: tuple[Path, Path]) -> None:
+def test_a_known_rule_is_recovered_from_stored_answers(files):
     imported(files)
     study = Study.objects.get()
     assert current_document(study).title
     people = [f"person {number}" for number in range(8)]
     answer_switching(study, after_loss=0.75, after_gain=0.1, people=people)
-    record = json.loads(
-        command_output(
-            "switching_report", "switching", json=True,
-            user=["base", "prob:0:0.75", "prob:0:0.75,switches_on=gain"],
-        )
-    )  # fmt: skip
+    users = ["base", "prob:0:0.75", "prob:0:0.75,switches_on=gain"]
+    record = json.loads(command_output("switching_report", "switching", json=True, user=users))
     assert record["n_decisions"] == 8 * study.items.count()
     after_loss, after_gain = record["p_switch_after_loss"], record["p_switch_after_gain"]
     assert after_loss["ci_low"] < 0.75 < after_loss["ci_high"]
@@ -123,7 +109,6 @@ def test_a_known_rule_is_recovered_from_stored_answers(files: tuple[Path, Path])
     names = [one["user"] for one in record["users"]]
     assert names[0] == "MetaSimProb tolerance 0, P 0.75"
     assert "switches_on gain" in names[-1]
-    truest = record["users"][0]
-    assert truest["gain"]["ci_low"] > 0
-    assert truest["p_adjusted"] < 0.05
+    assert record["users"][0]["gain"]["ci_low"] > 0
+    assert record["users"][0]["p_adjusted"] < 0.05
     assert "1. MetaSimProb" in command_output("switching_report", "switching")

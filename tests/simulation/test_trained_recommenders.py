@@ -1,19 +1,15 @@
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from simulation.catalogue import Catalogue
-from simulation.critics import AttributeCritic, Critic
+from simulation.critics import AttributeCritic
 from simulation.dialogues import simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CheckpointUnfit
 from simulation.experiments import outcomes
-from simulation.recommenders import RandomRecommender, Recommender, ShuffledCritic, WithoutHistory
+from simulation.recommenders import RandomRecommender, ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,
@@ -30,7 +26,6 @@ from simulation.recommenders.trained.training import (
     train,
 )
 from simulation.users import sim_base
-from stats.arguments import Floats
 from stats.ranking import measure
 from stats.ranking.topic_means import compare_over_topics
 from tests.codes import refused_naming
@@ -40,19 +35,17 @@ EPOCHS = {"gru-sl": 20, "gru-rl": 2, "ege": 10}
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
+def catalogue():
     return drawn_catalogue(N_ITEMS)
 
 
 @pytest.fixture(scope="module")
-def critic(catalogue: Catalogue) -> AttributeCritic:
+def critic(catalogue):
     return AttributeCritic(catalogue)
 
 
 @pytest.fixture(scope="module")
-def folder(
-    tmp_path_factory: pytest.TempPathFactory, catalogue: Catalogue, critic: AttributeCritic
-) -> Path:
+def folder(tmp_path_factory, catalogue, critic):
     path = tmp_path_factory.mktemp("checkpoints")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -64,7 +57,7 @@ def folder(
     return path
 
 
-def values(catalogue: Catalogue, recommender: Recommender, critic: Critic) -> Floats:
+def values(catalogue, recommender, critic):
     items = items_of(catalogue, critic, seed=0)
     targets = held_out(catalogue, np.concatenate([items.validation, items.test]), seed=5)
     log = simulate(catalogue, targets, [sim_base()], recommender, critic)
@@ -73,9 +66,7 @@ def values(catalogue: Catalogue, recommender: Recommender, critic: Critic) -> Fl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(EPOCHS))
-def test_a_trained_recommender_beats_chance_and_learns_over_turns(
-    catalogue: Catalogue, critic: AttributeCritic, folder: Path, kind: str
-) -> None:
+def test_a_trained_recommender_beats_chance_and_learns_over_turns(catalogue, critic, folder, kind):
     own = values(catalogue, read_recommender(folder / f"{kind}.pt", catalogue, critic), critic)
     chance = values(catalogue, RandomRecommender(catalogue), critic)
     assert compare_over_topics(own[:, 9], chance[:, 9]).ci_low > 0.1
@@ -84,9 +75,7 @@ def test_a_trained_recommender_beats_chance_and_learns_over_turns(
 
 
 @pytest.mark.parametrize("kind", list(EPOCHS))
-def test_it_loses_without_its_history_and_by_shuffled_critiques(
-    catalogue: Catalogue, critic: AttributeCritic, folder: Path, kind: str
-) -> None:
+def test_it_loses_without_its_history_and_by_shuffled_critiques(catalogue, critic, folder, kind):
     recommender = read_recommender(folder / f"{kind}.pt", catalogue, critic)
     own = values(catalogue, recommender, critic)[:, 9]
     without = values(catalogue, WithoutHistory(recommender), critic)[:, 9]
@@ -95,22 +84,17 @@ def test_it_loses_without_its_history_and_by_shuffled_critiques(
     assert compare_over_topics(own, shuffled).ci_low > 0.1
 
 
-def test_trained_dialogues_are_the_same_one_by_one(
-    catalogue: Catalogue, critic: AttributeCritic, folder: Path
-) -> None:
+def test_trained_dialogues_are_the_same_one_by_one(catalogue, critic, folder):
     recommender = read_recommender(folder / "ege.pt", catalogue, critic)
     targets = held_out(catalogue, np.arange(30), seed=1)
     whole = simulate(catalogue, targets, [sim_base()], recommender, critic)
     for row in range(0, 30, 5):
-        alone = simulate(
-            catalogue, targets.part(np.array([row])), [sim_base()], recommender, critic
-        )
+        part = targets.part(np.array([row]))
+        alone = simulate(catalogue, part, [sim_base()], recommender, critic)
         assert (alone.shown[0, 0, 0] == whole.shown[0, 0, row]).all()
 
 
-def test_training_that_was_interrupted_ends_as_if_it_had_not_been(
-    catalogue: Catalogue, critic: AttributeCritic, tmp_path: Path
-) -> None:
+def test_training_that_was_interrupted_ends_as_if_it_had_not_been(catalogue, critic, tmp_path):
     for kind in ("gru-sl", "ege"):
         settings = settings_of(kind, width=16, epochs=4, n_turns=3)
         whole = train(catalogue, critic, settings, tmp_path / f"{kind}-whole.pt")
@@ -125,7 +109,7 @@ def test_training_that_was_interrupted_ends_as_if_it_had_not_been(
         assert train(catalogue, critic, settings, part).history == resumed.history
 
 
-def test_the_best_epoch_by_validation_is_kept(folder: Path) -> None:
+def test_the_best_epoch_by_validation_is_kept(folder):
     checkpoint = read_checkpoint(folder / "gru-sl.pt")
     scores = [each["validation"] for each in checkpoint.history]
     assert checkpoint.origin()["best_validation"] == max(scores)
@@ -134,9 +118,7 @@ def test_the_best_epoch_by_validation_is_kept(folder: Path) -> None:
     assert is_last == (scores.index(max(scores)) == len(scores) - 1)
 
 
-def test_a_checkpoint_of_something_else_is_refused(
-    catalogue: Catalogue, critic: AttributeCritic, folder: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_of_something_else_is_refused(catalogue, critic, folder, tmp_path):
     other = drawn_catalogue(N_ITEMS, seed=1)
     with refused_naming(CheckpointUnfit, catalogue.source):
         read_recommender(folder / "ege.pt", other, AttributeCritic(other))
@@ -147,9 +129,8 @@ def test_a_checkpoint_of_something_else_is_refused(
     torch.save({"a": 1}, broken)
     with refused_naming(CheckpointUnfit, "broken.pt"):
         read_checkpoint(broken)
-    settings = settings_of("ege", width=32)
     with refused_naming(CheckpointUnfit, "ege.pt"):
-        train(catalogue, critic, settings, folder / "ege.pt")
+        train(catalogue, critic, settings_of("ege", width=32), folder / "ege.pt")
     with refused_naming(ValueError, "start_from"):
         train(catalogue, critic, settings_of("gru-rl"), tmp_path / "rl.pt")
     wide = settings_of("gru-rl", width=64)
@@ -157,21 +138,19 @@ def test_a_checkpoint_of_something_else_is_refused(
         train(catalogue, critic, wide, tmp_path / "rl.pt", start_from=folder / "gru-sl.pt")
 
 
-def small_trainer(catalogue: Catalogue, critic: Critic, kind: str, **choices: object) -> Trainer:
+def small_trainer(catalogue, critic, kind, **choices):
     settings = settings_of(kind, width=16, **choices)
     items = items_of(catalogue, critic, seed=0)
     torch.manual_seed(1)
     return Trainer(Tracker(items.features.shape[1], critic.width, settings), items, settings)
 
 
-def batch(n: int = 8) -> Batch:
+def batch(n=8):
     rng = torch.Generator().manual_seed(3)
     return Batch(torch.arange(n), torch.arange(n) + 20, rng)
 
 
-def test_training_sees_no_item_that_is_held_out(
-    catalogue: Catalogue, critic: AttributeCritic
-) -> None:
+def test_training_sees_no_item_that_is_held_out(catalogue, critic):
     items = items_of(catalogue, critic, seed=0)
     parts = [set(part.tolist()) for part in (items.training, items.validation, items.test)]
     assert set.union(*parts) == set(range(N_ITEMS))
@@ -182,9 +161,7 @@ def test_training_sees_no_item_that_is_held_out(
 
 
 @torch.no_grad()
-def test_the_supervised_loss_is_the_margin_by_which_another_item_is_not_further(
-    catalogue: Catalogue, critic: AttributeCritic
-) -> None:
+def test_the_supervised_loss_is_the_margin_by_which_another_item_is_not_further(catalogue, critic):
     trainer = small_trainer(catalogue, critic, "gru-sl", n_turns=1)
     loss = float(trainer.loss(batch()))
     others = torch.randint(len(trainer.training), (8,), generator=torch.Generator().manual_seed(3))
@@ -201,9 +178,7 @@ def test_the_supervised_loss_is_the_margin_by_which_another_item_is_not_further(
 
 
 @torch.no_grad()
-def test_looking_ahead_takes_the_item_that_the_least_ranks_follow(
-    catalogue: Catalogue, critic: AttributeCritic
-) -> None:
+def test_looking_ahead_takes_the_item_that_the_least_ranks_follow(catalogue, critic):
     trainer = small_trainer(catalogue, critic, "gru-rl", n_turns=3)
     tracker, target = trainer.tracker, batch().target
     points = tracker.items(trainer.features)
@@ -226,9 +201,7 @@ def test_looking_ahead_takes_the_item_that_the_least_ranks_follow(
 
 
 @torch.no_grad()
-def test_the_released_program_of_ege_counts_the_last_turn_for_every_turn(
-    catalogue: Catalogue, critic: AttributeCritic
-) -> None:
+def test_the_released_program_of_ege_counts_the_last_turn_for_every_turn(catalogue, critic):
     intended, released = (
         small_trainer(catalogue, critic, "ege", policy_terms=terms)
         for terms in ("each turn", "last turn")
@@ -240,9 +213,7 @@ def test_the_released_program_of_ege_counts_the_last_turn_for_every_turn(
     assert difference == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_every_kind_goes_on_from_the_supervised_one(
-    catalogue: Catalogue, critic: AttributeCritic, tmp_path: Path
-) -> None:
+def test_every_kind_goes_on_from_the_supervised_one(catalogue, critic, tmp_path):
     alike = {"width": 16, "join": "concatenation", "unit_length": True, "n_turns": 3}
     start = tmp_path / "sl.pt"
     supervised = train(catalogue, critic, settings_of("gru-sl", epochs=8, **alike), start)

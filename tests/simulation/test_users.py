@@ -1,17 +1,22 @@
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.dialogues import DialogueLog, simulate
+from simulation.dialogues import simulate
 from simulation.plans import named_recommender
-from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import targets_of
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, p_switch_of_effect, sim_base
 from tests.codes import refused_naming
-from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
+from tests.simulation.conftest import (
+    Script,
+    drawn_setting,
+    drawn_shoes,
+    line_catalogue,
+    scripted_log,
+    simulated_setting,
+)
 
 # The target is p5, whose annotator accepted p2 and then p7; squared distances to it in brackets.
 # shown:  p8 (9)   p9 (16)   p9 (16)   p6 (1)   p10 (25)   p1 (16)
@@ -19,19 +24,8 @@ from tests.simulation.conftest import Script, drawn_shoes, line_catalogue
 SHOWN = ["p9", "p9", "p6", "p10", "p1", "p0"]
 
 
-def line_dialogue(
-    user: MetaUser, *, seed: int = 0, shown: Sequence[str] = tuple(SHOWN)
-) -> DialogueLog:
-    catalogue = line_catalogue()
-    return simulate(
-        catalogue,
-        targets_of(catalogue, {"p5": ["p2", "p7"]}, starts={"p5": "p8"}),
-        [user],
-        Script(catalogue, shown),
-        DirectionCritic(catalogue),
-        n_turns=6,
-        seeds=[seed],
-    )
+def line_dialogue(user, *, seeds=(0,), shown=SHOWN):
+    return scripted_log([user], shown, {"p5": ["p2", "p7"]}, n_turns=6, seeds=seeds)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def line_dialogue(
         ),
     ],
 )
-def test_a_user_has_in_mind_what_was_worked_out_by_hand(user: MetaUser, in_force: str) -> None:
+def test_a_user_has_in_mind_what_was_worked_out_by_hand(user, in_force):
     log = line_dialogue(user)
     ids = log.catalogue.ids
     assert [ids[item] for item in log.shown[0, 0, 0]] == ["p8", *SHOWN]
@@ -86,13 +80,13 @@ def test_a_user_has_in_mind_what_was_worked_out_by_hand(user: MetaUser, in_force
         (meta_sim_prob(1, 1.0, on_equal="switch"), "p5 p7 p7 p5 p7 p5"),
     ],
 )
-def test_the_target_is_among_the_alternatives_of_the_article(user: MetaUser, in_force: str) -> None:
+def test_the_target_is_among_the_alternatives_of_the_article(user, in_force):
     log = line_dialogue(user, shown=["p9", "p9", "p4", "p10", "p1", "p0"])
     assert " ".join(log.catalogue.ids[item] for item in log.in_force[0, 0, 0]) == in_force
     assert log.n_switches()[0] == sum(name != "p5" for name in in_force.split())
 
 
-def test_a_loss_is_measured_to_the_original_target_after_a_switch_too() -> None:
+def test_a_loss_is_measured_to_the_original_target_after_a_switch_too():
     log = line_dialogue(meta_sim_prob(1, 1.0, sticky=True))
     assert np.isnan(log.delta[0, 0, 0, 0])
     # The line is scaled to a length of 1.
@@ -101,20 +95,8 @@ def test_a_loss_is_measured_to_the_original_target_after_a_switch_too() -> None:
     assert log.delta[0, 0, 0, 2] == 0
 
 
-def test_a_user_switches_with_the_probability_named() -> None:
-    seeds = range(1500)
-    catalogue = line_catalogue()
-    targets = targets_of(catalogue, {"p5": ["p2", "p7"]}, starts={"p5": "p8"})
-    recommender, critic = Script(catalogue, SHOWN), DirectionCritic(catalogue)
-    log = simulate(
-        catalogue,
-        targets,
-        [meta_sim_prob(1, 0.3)],
-        recommender,
-        critic,
-        n_turns=6,
-        seeds=list(seeds),
-    )
+def test_a_user_switches_with_the_probability_named():
+    log = line_dialogue(meta_sim_prob(1, 0.3), seeds=range(1500))
     shares = log.switched[0, :, 0].mean(axis=0)
     assert shares[[0, 2, 3, 5]].tolist() == [0, 0, 0, 0]
     # Four standard errors, and the two turns are drawn apart.
@@ -123,7 +105,7 @@ def test_a_user_switches_with_the_probability_named() -> None:
     assert both == pytest.approx(0.09, abs=4 * (0.09 * 0.91 / 1500) ** 0.5)
 
 
-def test_targets_of_few_alternatives_are_kept() -> None:
+def test_targets_of_few_alternatives_are_kept():
     catalogue = line_catalogue()
     targets = targets_of(catalogue, {"p5": ["p5", "p7"]}, starts={"p5": "p8"})
     script, critic = Script(catalogue, SHOWN), DirectionCritic(catalogue)
@@ -132,19 +114,14 @@ def test_targets_of_few_alternatives_are_kept() -> None:
     assert not released.switched.any()
     cleaned = simulate(catalogue, targets.without_faults(), [user], script, critic, n_turns=6)
     assert cleaned.switched.sum() == 3
-    targets = targets_of(catalogue, {"p5": [], "p4": ["p7"]}, starts={"p5": "p8", "p4": "p8"})
-    users = [meta_sim_tol(0), meta_sim_prob(0, 1.0), meta_sim_prob(0, 1.0, mode="released")]
-    log = simulate(
-        catalogue, targets, users, Script(catalogue, SHOWN), DirectionCritic(catalogue), n_turns=6
-    )
+    users = [meta_sim_tol(0), meta_sim_prob(0, 1.0), user]
+    log = scripted_log(users, SHOWN, {"p5": [], "p4": ["p7"]}, n_turns=6)
     assert not log.switched[:, :, 0].any()
     assert log.switched[:, :, 1].any(axis=(1, 2)).all()
 
 
-def test_dialogues_are_the_same_one_by_one_in_any_order_and_in_another_batch() -> None:
-    catalogue, targets = drawn_shoes(900, 40)
-    critic = AttributeCritic(catalogue)
-    recommender = EmbeddingRecommender(catalogue, critic)
+def test_dialogues_are_the_same_one_by_one_in_any_order_and_in_another_batch():
+    catalogue, targets, critic, recommender = drawn_setting(900, 40)
     users = [
         sim_base(),
         meta_sim_prob(0, 0.5, leave_hazard=0.1),
@@ -165,9 +142,7 @@ def test_dialogues_are_the_same_one_by_one_in_any_order_and_in_another_batch() -
 
 
 @pytest.mark.parametrize("name", ["random", "embedding"])
-def test_each_seed_draws_first_items_and_lists_of_its_own_whatever_other_seeds_there_are(
-    name: str,
-) -> None:
+def test_each_seed_draws_first_items_and_lists_of_its_own_whatever_other_seeds_there_are(name):
     catalogue, targets = drawn_shoes(900, 60)
     critic = AttributeCritic(catalogue)
     recommender = named_recommender(name, catalogue, critic)
@@ -186,21 +161,15 @@ def test_each_seed_draws_first_items_and_lists_of_its_own_whatever_other_seeds_t
     assert differs.any() == (name == "random")
 
 
-def test_dialogues_share_what_they_have_in_common() -> None:
-    catalogue, targets = drawn_shoes(900, 40)
-    critic = AttributeCritic(catalogue)
-    recommender = EmbeddingRecommender(catalogue, critic)
-    users = [sim_base(), *(meta_sim_tol(t) for t in range(10))]
-    log = simulate(catalogue, targets, users, recommender, critic)
+def test_dialogues_share_what_they_have_in_common():
+    log = simulated_setting([sim_base(), *(meta_sim_tol(t) for t in range(10))], 900, 40)
     # Turn k is new to SimBase and for those of its tolerances that are spent.
     assert log.n_rankings <= 40 * sum(turn + 1 for turn in range(1, 11))
     assert log.n_rankings < log.n_dialogues * log.n_turns * 0.6
 
 
-def test_the_release_switches_far_more_often_than_the_article() -> None:
-    catalogue, targets = drawn_shoes(5000, 190)
-    critic = AttributeCritic(catalogue)
-    recommender = EmbeddingRecommender(catalogue, critic, recency=0.9)
+def test_the_release_switches_far_more_often_than_the_article():
+    catalogue, targets, critic, recommender = drawn_setting(5000, 190, recency=0.9)
     users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]
     paper, released = simulate(catalogue, targets, users, recommender, critic).n_switches()
     assert paper > 10
@@ -211,12 +180,8 @@ def test_the_release_switches_far_more_often_than_the_article() -> None:
     assert mended_count < released / 5
 
 
-def test_patience_is_a_hazard_of_leaving() -> None:
-    catalogue, targets = drawn_shoes(900, 100)
-    critic = AttributeCritic(catalogue)
-    recommender = EmbeddingRecommender(catalogue, critic)
-    users = [sim_base(), sim_base(leave_hazard=0.2)]
-    log = simulate(catalogue, targets, users, recommender, critic, seeds=range(20))
+def test_patience_is_a_hazard_of_leaving():
+    log = simulated_setting([sim_base(), sim_base(leave_hazard=0.2)], 900, 100, seeds=range(20))
     assert (log.leaves_before[0] > log.n_turns).all()
     stays_for_three = (log.leaves_before[1] > 3).mean()
     assert stays_for_three == pytest.approx(0.8**3, abs=4 * (0.25 / 2000) ** 0.5)
@@ -225,20 +190,15 @@ def test_patience_is_a_hazard_of_leaving() -> None:
     assert (log.lasts_until()[1] < log.leaves_before[1]).all()
 
 
-def test_what_ends_a_dialogue_is_the_users_own_rule() -> None:
-    catalogue = line_catalogue()
-    targets = targets_of(catalogue, {"p5": ["p6"]}, starts={"p5": "p8"})
+def test_what_ends_a_dialogue_is_the_users_own_rule():
     users = [sim_base(), meta_sim_tol(9), meta_sim_tol(9, accepts="target")]
-    script = Script(catalogue, ["p9", "p9", "p6", "p10", "p5", "p0"])
-    log = simulate(catalogue, targets, users, script, DirectionCritic(catalogue), n_turns=6)
+    log = scripted_log(users, ["p9", "p9", "p6", "p10", "p5", "p0"], {"p5": ["p6"]}, n_turns=6)
     assert log.ends_at()[:, 0, 0].tolist() == [5, 3, 5]
 
 
-def test_the_log_has_a_row_for_each_turn_until_the_end() -> None:
-    catalogue, targets = drawn_shoes(900, 10)
-    critic = AttributeCritic(catalogue)
-    users = [meta_sim_tol(1)]
-    log = simulate(catalogue, targets, users, EmbeddingRecommender(catalogue, critic), critic)
+def test_the_log_has_a_row_for_each_turn_until_the_end():
+    log = simulated_setting([meta_sim_tol(1)], 900, 10)
+    catalogue, targets = log.catalogue, log.targets
     rows = [row for row in log.rows() if row["target"] == catalogue.ids[targets.target[0]]]
     assert [row["turn"] for row in rows] == list(range(len(rows)))
     assert rows[0]["shown"] == catalogue.ids[targets.starts(catalogue, (0,))[0, 0]]
@@ -247,7 +207,7 @@ def test_the_log_has_a_row_for_each_turn_until_the_end() -> None:
     assert rows[1]["ranking"][0] == rows[1]["shown"]
 
 
-def test_the_probability_of_an_effect_size() -> None:
+def test_the_probability_of_an_effect_size():
     assert p_switch_of_effect(0.62) == pytest.approx(0.7548, abs=5e-5)
     assert p_switch_of_effect(1.13) == pytest.approx(0.886, abs=5e-4)
 
@@ -256,6 +216,6 @@ def test_the_probability_of_an_effect_size() -> None:
     ("field", "value"),
     [("tolerance", -1), ("p_switch", 1.2), ("turn_base", 2), ("switches_on", "both")],
 )
-def test_choices_that_mean_nothing_are_refused(field: str, value: object) -> None:
+def test_choices_that_mean_nothing_are_refused(field, value):
     with refused_naming(ValueError, field):
-        MetaUser(**{"kind": "prob", field: value})  # type: ignore[arg-type]
+        MetaUser(**{"kind": "prob", field: value})

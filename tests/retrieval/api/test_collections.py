@@ -7,13 +7,11 @@ from results.models import Result
 from retrieval.models import TopicValue
 from tests.console.api.conftest import program_of
 from tests.console.pages import words_of
+from tests.simulation.api.test_experiments import rows_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 TRACKS = "/api/v1/collections/tracks/"
-KINDS = (
-    *("evaluations", "comparisons", "reuse", "machines", "audits", "pools", "reports"),
-    "targets",
-)
+KINDS = ["evaluations", "comparisons", "reuse", "machines", "audits", "pools", "reports", "targets"]
 SAMPLE = {"n": 6, "predictor": "max", "source": "bm25", "strata": 2}
 
 
@@ -29,9 +27,8 @@ def test_each_kind_of_result_is_listed_and_read(reader, tracks):
         one = reader.get(f"{TRACKS}{kind}/1/").json()
         assert one["answer"]
         assert any(one["tables"].values())
-        assert [file["name"] for file in one["files"]] == list(
-            version.files.values_list("name", flat=True)
-        )
+        names = version.files.values_list("name", flat=True)
+        assert [file["name"] for file in one["files"]] == list(names)
         assert reader.get(f"{TRACKS}{kind}/99/").status_code == 404
     answer = reader.get(f"{TRACKS}reviews/")  # no such kind
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
@@ -51,20 +48,11 @@ def test_an_evaluation_has_its_rows_and_every_topics_value(reader, rosa, tracks)
         row.pop("per_topic")
     assert tables["results"] == whole["results"]
     assert tables["comparisons"] == whole["comparisons"]
-    values, where = [], f"{TRACKS}evaluations/1/topics/?limit=100"
-    while where:
-        content = reader.get(where).json()
-        values += content["results"]
-        where = content["next"]
+    values = rows_of(reader, f"{TRACKS}evaluations/1/topics/", limit=100)
     assert len(values) == TopicValue.objects.count() > 100
     first = TopicValue.objects.order_by("pk")[0]
-    assert values[0] == {
-        "id": first.pk,
-        "topic": first.topic,
-        "run": first.result.run.name,
-        "measure": first.result.measure.name,
-        "value": first.value,
-    }
+    of = {"run": first.result.run.name, "measure": first.result.measure.name}
+    assert values[0] == of | {"id": first.pk, "topic": first.topic, "value": first.value}
 
 
 def test_collections_and_files_are_listed(reader, tracks):

@@ -9,7 +9,6 @@ from PIL import Image
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
-from annotation.models import Study
 from presentation.row_files import row_csv
 from retrieval.collections import create_collection
 from retrieval.derived_files import OWN, request_study_qrels
@@ -20,25 +19,22 @@ from retrieval.pages.collection import list_stages
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import make_simulated, tick, ticked_study
-from tests.codes import codes_on, field_codes
+from tests.codes import codes_on
 from tests.console.addresses import address
-from tests.console.pages import words_of
+from tests.console.pages import refused_fields, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent
+from tests.retrieval.conftest import record_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 
 @pytest.fixture
-def team(researcher):
-    return create_team(name="Lab", owner=researcher)
+def collection(empty_collection):
+    return empty_collection
 
 
-@pytest.fixture
-def collection(researcher, team):
-    return create_collection(name="Tracks", team=team, actor=researcher)
-
-
-def test_collections_are_made_by_a_form_and_written_into_the_log(rosa, team, colleague):
+def test_collections_are_made_by_a_form_and_written_into_the_log(rosa, researcher, colleague):
+    team = create_team(name="Lab", owner=researcher)
     answer = rosa.post("/new-collection/", {"name": "Shoes 2026", "team": team.pk})
     assert answer.url == "/collections/shoes-2026/files/"
     row = Collection.objects.get()
@@ -52,8 +48,8 @@ def test_collections_are_made_by_a_form_and_written_into_the_log(rosa, team, col
     assert set(Collection.objects.values_list("slug", flat=True)) == {"shoes-2026", "shoes-2026-2"}
 
 
-def test_studies_of_the_team_are_linked_and_others_are_not(rosa, researcher, team, collection):
-    ours = ticked_study(owner=researcher, team=team)
+def test_studies_of_the_team_are_linked_and_others_are_not(rosa, researcher, collection):
+    ours = ticked_study(owner=researcher, team=collection.team)
     theirs = ticked_study("theirs", owner=researcher)
     rosa.post(address("collection-studies"), {"studies": [theirs.pk]})
     assert not collection.studies.exists()
@@ -71,9 +67,8 @@ def test_a_collection_is_deleted_when_its_short_name_is_typed(rosa, collection):
 
 
 def next_step_of(rosa):
-    return (
-        rosa.get(address("collection")).context["step"]["url"].removeprefix("/collections/tracks/")
-    )
+    step = rosa.get(address("collection")).context["step"]
+    return step["url"].removeprefix("/collections/tracks/")
 
 
 def test_the_overview_says_the_next_step_at_each_stage(rosa, researcher, collection):
@@ -90,25 +85,23 @@ def test_the_overview_says_the_next_step_at_each_stage(rosa, researcher, collect
     assert next_step_of(rosa) == "evaluation/"
 
 
-def test_a_followed_job_says_of_no_slug_whether_a_collection_has_it(client, researcher):
-    create_collection(
-        name="Secret", team=create_team(name="Lab", owner=researcher), actor=researcher
-    )
+def test_a_followed_job_says_of_no_slug_whether_a_collection_has_it(client, collection):
     client.force_login(User.objects.create_user("stranger"))
-    for slug in ("secret", "nothing"):
-        address = f"/collections/{slug}/work/1/"
-        answer = client.get(address, headers={"HX-Request": "true"})
+    for slug in ("tracks", "nothing"):
+        where = f"/collections/{slug}/work/1/"
+        answer = client.get(where, headers={"HX-Request": "true"})
         assert (answer.status_code, answer["HX-Redirect"]) == (200, "/collections/")
-        assert client.get(address).status_code == 404
+        assert client.get(where).status_code == 404
 
 
 FILES = "/collections/tracks/files/"
 
 
-def refused_form(client, where, data):
-    answer = client.post(where, data)
-    assert answer.status_code == 422
-    return answer.context["form"]
+def refused_file(client, code, *files, **more):
+    """The message of a refusal with this code of files that are sent."""
+    answer = client.post(FILES, {"uploads": [sent(*file) for file in files], **more})
+    assert refused_fields(answer) == {"uploads": [code]}
+    return answer.context["form"].errors["uploads"][0]
 
 
 def test_several_files_are_taken_at_once_and_told_apart_by_their_columns(rosa, collection):
@@ -164,10 +157,8 @@ def test_every_fault_of_a_file_is_shown_with_its_line_and_nothing_of_it_is_kept(
 
 
 def test_a_file_of_unknown_kind_is_refused_and_the_others_are_taken(rosa, collection):
-    files = [sent("notes.txt", "five words in a line\n"), sent("q.txt", qrels_text())]
-    form = refused_form(rosa, FILES, {"uploads": files})
-    assert field_codes(form) == {"uploads": ["unknown_kind"]}
-    assert "notes.txt" in form.errors["uploads"][0]
+    files = [("notes.txt", "five words in a line\n"), ("q.txt", qrels_text())]
+    assert "notes.txt" in refused_file(rosa, "unknown_kind", *files)
     assert list(collection.files.values_list("name", flat=True)) == ["q.txt"]
 
 
@@ -175,14 +166,11 @@ def test_the_same_file_twice_an_empty_one_and_one_that_is_too_large_are_refused(
     rosa, collection, settings
 ):
     rosa.post(FILES, {"uploads": [sent("a.run", run_text("dense"))]})
-    form = refused_form(rosa, FILES, {"uploads": [sent("again.run", run_text("dense"))]})
-    assert field_codes(form) == {"uploads": ["duplicate_file"]}
-    assert "dense" in form.errors["uploads"][0]
-    form = refused_form(rosa, FILES, {"uploads": [sent("empty.run", "")]})
-    assert "empty.run" in form.errors["uploads"][0]
-    assert field_codes(refused_form(rosa, FILES, {"family": ""})) == {"uploads": ["required"]}
+    assert "dense" in refused_file(rosa, "duplicate_file", ("again.run", run_text("dense")))
+    assert "empty.run" in refused_file(rosa, "empty_file", ("empty.run", ""))
+    assert refused_fields(rosa.post(FILES, {"family": ""})) == {"uploads": ["required"]}
     settings.UPLOAD_MAX_MEGABYTES = 0
-    refused_form(rosa, FILES, {"uploads": [sent("b.run", run_text("bm25"))]})
+    assert refused_fields(rosa.post(FILES, {"uploads": [sent("b.run", run_text("bm25"))]}))
     assert collection.files.count() == 1
 
 
@@ -202,20 +190,16 @@ def test_files_of_a_kind_have_different_names(rosa, collection):
         add_file(collection, f"{seed}.run", run_text("dense", seed=seed))
     assert set(collection.files.values_list("name", flat=True)) == {"dense", "dense (2)"}
     other = add_file(collection, "b.run", run_text("bm25", seed=2))
-    where = reverse("console:collection-file", args=["tracks", other.pk])
-    form = refused_form(rosa, where, {"name": "dense", "family": ""})
-    assert field_codes(form) == {"name": ["name_taken"]}
+    answer = rosa.post(f"{FILES}{other.pk}/", {"name": "dense", "family": ""})
+    assert refused_fields(answer) == {"name": ["name_taken"]}
     other.refresh_from_db()
     assert other.name == "bm25"
 
 
 def test_ties_and_topics_that_no_qrels_have_are_counted(rosa, collection):
     add_file(collection, "q.txt", "t1 0 a 1\nt1 0 b 0\n")
-    add_file(
-        collection,
-        "a.run",
-        "t1 Q0 a 1 0.5 x\nt1 Q0 b 2 0.5 x\nt1 Q0 c 3 0.5 x\nt2 Q0 a 1 0.5 x\nt3 Q0 a 1 inf x\n",
-    )
+    tied = "t1 Q0 a 1 0.5 x\nt1 Q0 b 2 0.5 x\nt1 Q0 c 3 0.5 x\n"
+    add_file(collection, "a.run", tied + "t2 Q0 a 1 0.5 x\nt3 Q0 a 1 inf x\n")
     run = collection.files.get(kind="run")
     assert (run.n_tied, run.n_infinite, run.n_topics) == (3, 1, 3)
     assert [row.n_foreign for row in rosa.get(FILES).context["runs"]] == [2]
@@ -223,7 +207,7 @@ def test_ties_and_topics_that_no_qrels_have_are_counted(rosa, collection):
 
 def test_a_file_is_described_taken_away_and_removed(rosa, collection):
     file = add_file(collection, "a.run", run_text("dense"))
-    where = reverse("console:collection-file", args=["tracks", file.pk])
+    where = f"{FILES}{file.pk}/"
     rosa.post(where, {"name": "Dense", "family": "bi-encoders"})
     file.refresh_from_db()
     assert (file.name, file.family) == ("Dense", "bi-encoders")
@@ -252,40 +236,30 @@ def test_a_topic_that_no_index_holds_is_refused(collection):
     assert add_file(collection, "b.run", f"{'é' * 500} Q0 d1 1 1.0 tag\n").is_usable
 
 
-def _binary(kind: str) -> bytes:
-    if kind == "xlsx":
-        content = BytesIO()
-        Workbook().save(content)
-        return content.getvalue()
-    content = BytesIO()
-    Image.effect_noise((64, 64), 60).save(content, "PNG")
-    return content.getvalue()
-
-
 def test_the_wrong_kind_of_file_is_refused(rosa, collection):
-    numbers = bytes(range(256)) * 9
+    numbers, png, xlsx = bytes(range(256)) * 9, BytesIO(), BytesIO()
+    Workbook().save(xlsx)
+    Image.effect_noise((64, 64), 60).save(png, "PNG")
     for name, content, kind in (
-        ("a.png", _binary("png"), ""),
-        ("a.png", _binary("png"), "run"),
-        ("a.xlsx", _binary("xlsx"), "qrels"),
+        ("a.png", png.getvalue(), ""),
+        ("a.png", png.getvalue(), "run"),
+        ("a.xlsx", xlsx.getvalue(), "qrels"),
         ("a.run", run_text("dense"), "qrels"),
         ("q.txt", qrels_text(), "run"),
         ("a.bin", numbers, ""),
     ):
-        form = refused_form(rosa, FILES, {"uploads": [sent(name, content)], "kind": kind})
-        assert field_codes(form) == {"uploads": ["wrong_content"]}
-        assert name in form.errors["uploads"][0]
-        assert "\ufffd" not in form.errors["uploads"][0]
+        message = refused_file(rosa, "wrong_content", (name, content), kind=kind)
+        assert name in message
+        assert "\ufffd" not in message
     for content, kind in (
-        (_binary("png"), "catalogue"),
-        (_binary("xlsx"), "embeddings"),
+        (png.getvalue(), "catalogue"),
+        (xlsx.getvalue(), "embeddings"),
         (run_text("dense"), "embeddings"),
         (numbers, "embeddings"),
     ):
         data = {"kind": kind, "file": sent("a.file", content), "name": ""}
         answer = rosa.post("/collections/tracks/pools/sources/", data)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["source_form"]) == {"file": ["wrong_content"]}
+        assert refused_fields(answer, "source_form") == {"file": ["wrong_content"]}
     assert not collection.files.exists()
 
 
@@ -313,7 +287,7 @@ def test_more_files_than_one_form_can_send_are_refused_in_a_sentence(rosa, colle
 
 
 @pytest.fixture
-def study(researcher) -> Study:
+def study(researcher):
     study = ticked_study(owner=researcher)
     item = study.items.first()
     key = item.candidates.first().key
@@ -322,7 +296,7 @@ def study(researcher) -> Study:
     return study
 
 
-def second_column(lines) -> set[str]:
+def second_column(lines):
     return {line.split()[1] for line in "".join(lines).splitlines()}
 
 
@@ -336,18 +310,14 @@ def test_qrels_mark_simulated_answers_in_the_column_that_trec_eval_does_not_read
     assert second_column(qrels.lines()) == {mark}
     assert qrels.record()["simulated"] is (n != 0)
     source = judgment_source(study)
-    assert {row.rsplit(",", 1)[1] for row in "".join(row_csv(qrel_rows(study))).split()[1:]} == {
-        str(n != 0)
-    }
+    rows = "".join(row_csv(qrel_rows(study))).split()[1:]
+    assert {row.rsplit(",", 1)[1] for row in rows} == {str(n != 0)}
     own = second_column(assessor_lines(source))
     assert sum(name.startswith("simulated-") for name in own) == {None: len(own), 1: 1, 0: 0}[n]
-    names = list(provenance_rows(source).columns)
-    rows = list(provenance_rows(source).rows)
-    assert {row[names.index("simulated")] for row in rows} == {
-        None: {True},
-        1: {True, False},
-        0: {False},
-    }[n]
+    provenance = provenance_rows(source)
+    at = list(provenance.columns).index("simulated")
+    expected = {None: {True}, 1: {True, False}, 0: {False}}[n]
+    assert {row[at] for row in provenance.rows} == expected
 
 
 def test_downloaded_qrels_are_recognized_when_they_are_uploaded(rosa, study, collection):
@@ -383,8 +353,7 @@ def test_an_upload_that_nobody_described_asks_who_judged(rosa, collection):
         *("unknown", "people", "simulated", "machine")
     ]
     file = collection.files.get(name="q0")
-    where = reverse("console:collection-file", args=["tracks", file.pk])
-    rosa.post(where, {"name": "q0", "made_by": "people"})
+    rosa.post(f"{FILES}{file.pk}/", {"name": "q0", "made_by": "people"})
     assert codes_on(rosa.get(FILES).content.decode()) == ["simulated_judged"]
 
 
@@ -403,20 +372,17 @@ def test_qrels_made_in_a_collection_say_who_judged(
 
 
 def test_merged_qrels_and_choices_of_files_keep_the_mark(rosa, researcher, collection, tmp_path):
-    from django.core.management import call_command
-
     own = "t1 simulated-A1 d1 1\nt1 A2 d1 1\nt1 A2 d2 0\n"
     file = add_file(collection, "own.txt", own)
     assert (file.kind, file.made_by) == ("assessors", "simulated")
-    rosa.post(reverse("console:collection-file-qrels", args=["tracks", file.pk]), {"rule": "any"})
+    rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "any"})
     merged = collection.files.get(kind="qrels")
     assert merged.made_by == "simulated"
-    name = ReuseKind().name_input(collection.files.get(kind="qrels"))
-    assert name != merged.name
+    assert ReuseKind().name_input(merged) != merged.name
     describe_file(file=merged, actor=researcher, made_by="people")
-    name = ReuseKind().name_input(collection.files.get(kind="qrels"))
-    assert name == merged.name
+    merged = collection.files.get(kind="qrels")
+    assert ReuseKind().name_input(merged) == merged.name
     (tmp_path / "own.txt").write_text(own)
     output = tmp_path / "merged.txt"
-    call_command("merge_assessors", tmp_path / "own.txt", output=output, json=True)
+    record_of("merge_assessors", tmp_path / "own.txt", "--output", output)
     assert second_column([output.read_text()]) == {"simulated"}

@@ -3,14 +3,12 @@ import re
 from io import StringIO
 
 import pytest
-from django.urls import reverse
 
-from accounts.teams import create_team
 from annotation.models import AgreementCoefficient, RoundCoefficient
 from annotation.study_facts import AGREEMENT, compute
 from results.computing import request_result
 from results.models import Result
-from retrieval.collections import create_collection, link_studies
+from retrieval.collections import link_studies
 from retrieval.models import CollectionFile, PoolStudy, SampledTarget
 from retrieval.result_kinds.audit import request_audit
 from retrieval.result_kinds.evaluation import EvaluationKind
@@ -21,34 +19,29 @@ from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.result_kinds.targets import request_sample
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import add_candidates, alternatives_study, rate, rating_study, tick
-from tests.codes import codes_on, field_codes
-from tests.console.pages import words_of
-from tests.retrieval.collections import add_file
+from tests.codes import codes_on
+from tests.console.addresses import address
+from tests.console.pages import refused_fields, words_of
+from tests.retrieval.collections import add_file, content_of
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
-
-
-def request_evaluation(*, collection, qrels, runs, actor, rules):
-    request(EvaluationKind(), collection, actor, rules, qrels=[qrels], runs=runs)
-
-
-def request(kind, collection, actor, rules, **chosen):
-    request_result(kind=kind, subject=collection, chosen=chosen, settings=rules, actor=actor)
 
 
 RULES = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
 DOCUMENTS = ("a", "b", "c", "d")
 
 
-@pytest.fixture
-def team(researcher):
-    return create_team(name="Lab", owner=researcher)
+def request(collection, kind=EvaluationKind, *, depth=None, **chosen):
+    rules = RULES | ({"pool_depth": depth} if depth else {})
+    request_result(
+        kind=kind(), subject=collection, chosen=chosen, settings=rules, actor=collection.created_by
+    )
 
 
 @pytest.fixture
-def collection(researcher, team):
-    return create_collection(name="Tracks", team=team, actor=researcher)
+def collection(empty_collection):
+    return empty_collection
 
 
 def run_of(tag, n_topics=12, best="a"):
@@ -61,9 +54,9 @@ def run_of(tag, n_topics=12, best="a"):
 
 
 @pytest.fixture
-def study(researcher, team, collection):
+def study(researcher, collection):
     """Twelve topics: Ann ticked a everywhere; Bob judged three again, and ticked b in one."""
-    study = alternatives_study("ticks", owner=researcher, team=team)
+    study = alternatives_study("ticks", owner=researcher, team=collection.team)
     study.items.all().delete()
     for topic in range(12):
         item = study.items.create(key=f"t{topic:02}", position=topic, context="Target")
@@ -79,7 +72,7 @@ def study(researcher, team, collection):
 
 
 def page(client, name, **query):
-    answer = client.get(reverse(f"console:collection-{name}", args=["tracks"]), query)
+    answer = client.get(address(f"collection-{name}"), query)
     assert answer.status_code == 200
     return answer.context
 
@@ -90,7 +83,7 @@ def study_sentences(client):
 
 
 def write_report(client, collection):
-    client.post(reverse("console:collection-report", args=["tracks"]))
+    client.post(address("collection-report"))
     sections = Conclusions(collection).sections()
     stored = {one.name: one.sentences for one in page(client, "report")["sections"]}
     assert stored == {one.name: [str(text) for text in one.sentences] for one in sections}
@@ -99,8 +92,8 @@ def write_report(client, collection):
 
 
 def make_qrels(client, study, rule="majority", round=1):
-    address = reverse("console:collection-study-qrels", args=["tracks", study.pk])
-    return client.post(address, {"round": round, "rule": rule})
+    where = address("collection-study-qrels", study_id=study.pk)
+    return client.post(where, {"round": round, "rule": rule})
 
 
 def two_runs(collection):
@@ -114,20 +107,6 @@ def two_runs(collection):
 def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(rosa, collection):
     run = add_file(collection, "bm25.run", run_of("bm25"))
     form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
-    rosa.post(reverse("console:collection-targets", args=["tracks"]), form)
-    assert Job.objects.get(kind="sample_targets").state == "done"
-    assert SampledTarget.objects.count() == 6
-    assert Result.objects.get(kind="targets").settings["column"] == "max of bm25"
-    assert page(rosa, "targets")["answer"]
-    answer = rosa.get(reverse("console:collection-targets-file", args=["tracks", 1]))
-    rows = list(csv.DictReader(StringIO(b"".join(answer).decode())))
-    assert [float(row["probability"]) for row in rows] == [0.5] * 6
-    assert {row["stratum"] for row in rows} == {"1", "2", "3"}
-
-
-def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection):
-    run = add_file(collection, "bm25.run", run_of("bm25"))
-    form = {"n": 6, "by": "max", "source": run.pk, "strata": 3, "allocation": "equal", "seed": 1}
     for change, codes in (
         ({"by": "column"}, {"file": ["file_missing"]}),
         ({"source": ""}, {"source": ["no_scores"]}),
@@ -135,21 +114,40 @@ def test_a_draw_that_cannot_be_made_is_refused_at_its_field(rosa, collection):
         ({"n": 13}, {"n": ["too_few_targets"]}),
         ({"n": 2}, {"strata": ["too_many_strata"]}),
     ):
-        answer = rosa.post(reverse("console:collection-targets", args=["tracks"]), form | change)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == codes
+        assert refused_fields(rosa.post(address("collection-targets"), form | change)) == codes
     assert not Job.objects.filter(kind="sample_targets").exists()
+    rosa.post(address("collection-targets"), form)
+    assert Job.objects.get(kind="sample_targets").state == "done"
+    assert SampledTarget.objects.count() == 6
+    assert Result.objects.get(kind="targets").settings["column"] == "max of bm25"
+    assert page(rosa, "targets")["answer"]
+    answer = rosa.get(address("collection-targets-file"))
+    rows = list(csv.DictReader(StringIO(b"".join(answer).decode())))
+    assert [float(row["probability"]) for row in rows] == [0.5] * 6
+    assert {row["stratum"] for row in rows} == {"1", "2", "3"}
+
+
+def graded_study(collection, names, of_ann, of_bob, *, round=1):
+    of_team = {"owner": collection.created_by, "team": collection.team}
+    study = rating_study("grades", n_items=len(of_ann), **of_team)
+    scale = {"scale_min": 0, "scale_max": len(names) - 1, "categories": names}
+    study.questions.update(kind="category", level="ordinal", **scale)
+    for n, (first, second) in enumerate(zip(of_ann, of_bob, strict=True)):
+        rate(study, "Ann", f"d{n}", {"alpha": first})
+        rate(study, "Bob", f"d{n}", {"alpha": second}, round=round)
+    link_studies(collection=collection, studies=[study], actor=collection.created_by)
+    compute(study, AGREEMENT)
 
 
 def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
-    address = reverse("console:collection-judgments", args=["tracks"])
-    before = rosa.get(address)
+    where = address("collection-judgments")
+    before = rosa.get(where)
     [row] = before.context["studies"]
     assert (row.rounds[0].n_items, row.n_items) == (12, 12)
     assert (row.rounds[1].n_items, row.rounds[1].n_annotators) == (3, 1)
     assert "agreement_outdated" in codes_on(before.content.decode())
     compute(study, AGREEMENT)
-    after = rosa.get(address)
+    after = rosa.get(where)
     # a and b of twelve pairs: each ticked 3 of 12, together in 2
     kappa = study_sentences(rosa)["cohen_kappa"]
     assert "0.56" in kappa
@@ -157,19 +155,9 @@ def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study)
     assert "agreement_outdated" not in codes_on(after.content.decode())
 
 
-def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
-    rosa, researcher, team, collection
-):
-    study = rating_study("grades", n_items=6, owner=researcher, team=team)
+def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(rosa, collection):
     names = ["Not relevant", "Slightly relevant", "Relevant", "Highly relevant", "I can't judge"]
-    study.questions.update(
-        kind="category", level="ordinal", scale_min=0, scale_max=4, categories=names
-    )
-    for n, (first, second) in enumerate(zip([0, 1, 2, 3, 3, 4], [0, 2, 2, 3, 2, 1], strict=True)):
-        rate(study, "Ann", f"d{n}", {"alpha": first})
-        rate(study, "Bob", f"d{n}", {"alpha": second}, round=2)
-    link_studies(collection=collection, studies=[study], actor=researcher)
-    compute(study, AGREEMENT)
+    graded_study(collection, names, [0, 1, 2, 3, 3, 4], [0, 2, 2, 3, 2, 1], round=2)
     said = study_sentences(rosa)
     # of 0 0, 1 2, 2 2, 3 3, 3 2 in four grades: 1 - (2 / 15) / (30 / 75)
     assert "0.67" in said["cohen_kappa_linear"]
@@ -183,16 +171,8 @@ def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(
         assert view.displayed.n_cannot_judge == n
 
 
-def test_annotators_of_one_round_agree_by_alpha(rosa, researcher, team, collection):
-    study = rating_study("grades", n_items=4, owner=researcher, team=team)
-    study.questions.update(
-        kind="category", level="ordinal", scale_min=0, scale_max=2, categories=["no", "so", "yes"]
-    )
-    for n, (first, second) in enumerate(zip([0, 1, 2, 2], [0, 1, 2, 1], strict=True)):
-        rate(study, "Ann", f"d{n}", {"alpha": first})
-        rate(study, "Bob", f"d{n}", {"alpha": second})
-    link_studies(collection=collection, studies=[study], actor=researcher)
-    compute(study, AGREEMENT)
+def test_annotators_of_one_round_agree_by_alpha(rosa, collection):
+    graded_study(collection, ["no", "so", "yes"], [0, 1, 2, 2], [0, 1, 2, 1])
     said = study_sentences(rosa)["krippendorff_alpha"]
     alpha = AgreementCoefficient.objects.get(name="krippendorff_alpha", by="", with_flagged=True)
     assert f"{alpha.value:.2f}" in said
@@ -205,8 +185,7 @@ def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, stud
     first, second = CollectionFile.objects.qrels().order_by("pk")
     assert (first.n_topics, first.n_relevant, first.round, first.study) == (12, 12, "1", study)
     assert (second.n_topics, second.n_lines, second.n_relevant) == (3, 12, 3)
-    content = b"".join(bytes(part.content) for part in second.parts.all()).decode()
-    assert content.splitlines()[8:10] == ["t02 0 a 0", "t02 0 b 1"]
+    assert content_of(second).decode().splitlines()[8:10] == ["t02 0 a 0", "t02 0 b 1"]
     assert list(page(rosa, "judgments")["studies"][0].qrels) == [first, second]
 
 
@@ -215,27 +194,21 @@ def test_each_annotators_grades_become_a_file_for_the_random_assessor(rosa, coll
     make_qrels(rosa, study, "own")
     file = CollectionFile.objects.get()
     assert (file.kind, file.study, file.rule, file.n_faults) == ("assessors", study, "", 0)
-    content = b"".join(bytes(part.content) for part in file.parts.all()).decode()
-    assert {line.split()[1] for line in content.splitlines()} == {"Ann", "Bob.2"}
+    lines = content_of(file).decode().splitlines()
+    assert {line.split()[1] for line in lines} == {"Ann", "Bob.2"}
     assert file.n_lines == 60
 
 
-def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, collection, study):
+def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, collection, study):
     compute(study, AGREEMENT)
     make_qrels(rosa, study)
-    request_evaluation(
-        collection=collection,
-        qrels=collection.files.qrels().get(),
-        runs=two_runs(collection),
-        rules=RULES,
-        actor=researcher,
-    )
+    request(collection, qrels=list(collection.files.qrels()), runs=two_runs(collection))
     texts, codes = write_report(rosa, collection)
     assert [int(n) for n in re.findall(r"\b\d+\b", texts["judged"][-1])][-3:] == [12, 48, 12]
     assert "0.56" in texts["agreement"][codes["agreement"].index("cohen_kappa")]
     assert any("good" in text and "1.000" in text for text in texts["systems"])
     assert {"not_left_out", "few_topics"} <= set(codes["limits"])
-    file = rosa.get(reverse("console:collection-report-file", args=["tracks", 1]))
+    file = rosa.get(address("collection-report-file"))
     content = words_of(file.content.decode())
     sections = Result.objects.get(kind="report").record["sections"]
     sentences = [text for section in sections for text in section["sentences"]]
@@ -244,11 +217,11 @@ def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, researcher, 
 
 @pytest.mark.slow
 def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
-    rosa, researcher, team, collection, study
+    rosa, researcher, collection, study
 ):
     """The newest evaluation is of the study's qrels; a newer pool and a second study are not."""
     compute(study, AGREEMENT)
-    other_study = rating_study("grades", n_items=2, owner=researcher, team=team)
+    other_study = rating_study("grades", n_items=2, owner=researcher, team=collection.team)
     for who in ("Ann", "Bob", "Cleo"):
         for item in other_study.items.all():
             rate(other_study, who, item.key, {"alpha": 1})
@@ -262,15 +235,10 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     describe_file(file=machine, actor=researcher, made_by="machine")
     runs = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
-    of_runs = common | {"runs": runs, "rules": RULES}
-    request_evaluation(qrels=other, **of_runs)
-    request_evaluation(qrels=of_study, **of_runs)
-    rules = RULES | {"pool_depth": 2}
-    request(ReuseKind(), collection, researcher, rules, qrels=[other], runs=runs)
-    request(
-        *(MachineKind(), collection, researcher, RULES),
-        **{"qrels": [of_study], "machine": [machine], "runs": runs},
-    )
+    for qrels in (other, of_study):
+        request(collection, qrels=[qrels], runs=runs)
+    request(collection, ReuseKind, depth=2, qrels=[other], runs=runs)
+    request(collection, MachineKind, qrels=[of_study], machine=[machine], runs=runs)
     request_audit(files=[of_study, *runs], **common)
     for seed in (1, 2):
         request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
@@ -292,8 +260,8 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     ):
         at = 0 if code is None else codes[section].index(code)
         assert all(one in texts[section][at] for one in named), (section, code)
-    others = [text for text, code in zip(texts["made"], codes["made"], strict=True)
-              if code == "left_out"]  # fmt: skip
+    made = zip(texts["made"], codes["made"], strict=True)
+    others = [text for text, code in made if code == "left_out"]
     assert [re.findall(r"\d+", text) for text in others] == [["2"], ["1"]]
 
 
@@ -301,7 +269,7 @@ def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, stu
     qrels = add_file(collection, "q.txt", "".join(f"t{n:02} 0 a 1\n" for n in range(12)))
     good, bad = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
-    request_evaluation(qrels=qrels, runs=[good, bad], rules=RULES, **common)
+    request(collection, qrels=[qrels], runs=[good, bad])
     request_pool(files=[good], rules={"depth": 2, "seed": 7}, **common)
     texts, codes = write_report(rosa, collection)
     assert "bad" in texts["limits"][codes["limits"].index("not_pooled")]
@@ -310,21 +278,13 @@ def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, stu
 
 
 @pytest.mark.slow
-def test_a_report_says_first_when_labels_are_no_better_than_chance(
-    rosa, researcher, collection, study
-):
+def test_a_report_says_first_when_labels_are_no_better_than_chance(rosa, collection, study):
     for topic in range(3, 12):
         tick(study, "Bob", f"t{topic:02}", ["a"], round=2)
     compute(study, AGREEMENT)
     row = RoundCoefficient.objects.filter(name="cohen_kappa", by="another annotator").get()
     make_qrels(rosa, study)
-    request_evaluation(
-        collection=collection,
-        qrels=collection.files.qrels().get(),
-        runs=two_runs(collection),
-        rules=RULES,
-        actor=researcher,
-    )
+    request(collection, qrels=list(collection.files.qrels()), runs=two_runs(collection))
     codes = write_report(rosa, collection)[1]
     assert "chance" not in codes["answer"] + codes["limits"]
     RoundCoefficient.objects.filter(pk=row.pk).update(value=0.1, ci_low=-0.1, ci_high=0.3)
@@ -349,8 +309,7 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
     PoolStudy.objects.create(version=Result.objects.get(kind="pool"), study=study)
     make_qrels(rosa, study)
-    qrels = collection.files.qrels().get()
-    request_evaluation(qrels=qrels, runs=[good, bad], rules=RULES, **common)
+    request(collection, qrels=list(collection.files.qrels()), runs=[good, bad])
     unweighted = page(rosa, "evaluation")["view"].unweighted
     assert unweighted.code == "unweighted"
     assert "0.33" in unweighted

@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from accounts.roles import Scope
-from presentation.theme import Picture
 from results import kinds
 from results.computing import compute_result
 from results.kinds import Chart, Chosen, Computed, Given, register_kind
@@ -21,8 +20,10 @@ from results.tables import Count, Estimate, Table, Text, sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import Collection
 from retrieval.result_kinds.base import CollectionKind
-from tests.codes import field_codes
+from tests.annotation.importing import command_output
 from tests.console.api.conftest import program_of
+from tests.console.pages import refused_fields
+from tests.retrieval.conftest import record_of
 from work import registry
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks", "_toy")]
@@ -80,7 +81,7 @@ class LengthKind(CollectionKind):
         yield Chart("lines", "Lines", "Lines of runs", frame, partial(draw_lines, frame))
 
 
-def draw_lines(frame: Any) -> Picture:
+def draw_lines(frame):
     import altair as alt
 
     return alt.Chart(frame).mark_bar().encode(x="n_lines:Q", y="run:N")
@@ -111,13 +112,12 @@ def test_its_page_has_a_form_of_its_settings_and_shows_the_result(rosa, collecti
     form = rosa.get(PAGE).context["form"]
     assert list(form.fields) == ["runs", "least", "order", "shouting"]
     assert [field.name for field in form.advanced_fields] == ["shouting"]
-    answer = rosa.post(PAGE, form_of(collection, least="2000"))
-    assert (answer.status_code, field_codes(answer.context["form"])) == (
-        422,
-        {"least": ["max_value"]},
-    )
-    answer = rosa.post(PAGE, form_of(collection) | {"runs": form_of(collection)["runs"][:1]})
-    assert field_codes(answer.context["form"]) == {"__all__": ["too_few_runs"]}
+    one_run = {"runs": form_of(collection)["runs"][:1]}
+    for wrong, codes in (
+        ({"least": "2000"}, {"least": ["max_value"]}),
+        (one_run, {"__all__": ["too_few_runs"]}),
+    ):
+        assert refused_fields(rosa.post(PAGE, form_of(collection) | wrong)) == codes
     assert rosa.post(PAGE, form_of(collection)).status_code == 302
     page = rosa.get(PAGE)
     assert page.context["view"].answer.code == "counted"
@@ -143,14 +143,10 @@ def test_its_tables_are_files(rosa, collection):
     where = "/collections/tracks/tables/length"
     rows = list(csv.reader(io.StringIO(rosa.get(f"{where}/runs.csv").content.decode())))
     stored = Result.objects.get().record["runs"]
-    assert [row[0] for row in rows[1:]] == [one["run"] for one in stored]
-    assert [float(row[2]) for row in rows[1:]] == [one["share"] for one in stored]
-    beginnings = {
-        "tex": "\\begin{table}",
-        "md": "**Runs**",
-        "html": "<!DOCTYPE html>",
-        "jsonl": "{",
-    }
+    written = [(row[0], float(row[2])) for row in rows[1:]]
+    assert written == [(one["run"], one["share"]) for one in stored]
+    beginnings = {"tex": "\\begin{table}", "md": "**Runs**"}
+    beginnings |= {"html": "<!DOCTYPE html>", "jsonl": "{"}
     for form, beginning in beginnings.items():
         assert rosa.get(f"{where}/runs.{form}").content.decode().startswith(beginning), form
     parquet = pq.read_table(io.BytesIO(rosa.get(f"{where}/runs.parquet").content))
@@ -180,20 +176,13 @@ def test_programs_request_and_read_it(reader, collection):
 
 
 def test_a_command_computes_it(collection):
-    out = io.StringIO()
-    options = ("--least", "3", "--shouting", "--json")
-    call_command("compute_result", "length", "tracks", *options, stdout=out)
-    printed = json.loads(out.getvalue())
+    printed = record_of("compute_result", "length", "tracks", "--least", "3", "--shouting")
     assert printed["tables"]["runs"] == Result.objects.get().record["runs"]
     assert printed["settings"]["shouting"] is True
     assert printed["notes"] == ["Made up."]
-    out = io.StringIO()
-    call_command("compute_result", "length", "tracks", "--runs", "dense", "bm25", stdout=out)
-    assert "dense" in out.getvalue()
-    with pytest.raises(CommandError):
-        call_command("compute_result", "length", "tracks", "--runs", "none", "bm25")
-    with pytest.raises(CommandError):
-        call_command("compute_result", "length", "nothing")
-    for value in ("-1", "1001", "x"):
+    chosen = ("tracks", "--runs", "dense", "bm25")
+    assert "dense" in command_output("compute_result", "length", *chosen)
+    refused = [("tracks", "--least", value) for value in ("-1", "1001", "x")]
+    for wrong in (("tracks", "--runs", "none", "bm25"), ("nothing",), *refused):
         with pytest.raises(CommandError):
-            call_command("compute_result", "length", "tracks", "--least", value)
+            command_output("compute_result", "length", *wrong)

@@ -3,15 +3,13 @@ import io
 import json
 
 import pytest
-from django.core.management import call_command
 
 from results.models import Result
 from retrieval.models import RunResult, SampledTarget, TopicValue
 from retrieval.result_kinds.evaluation import EVALUATE
-from tests.codes import field_codes
-from tests.console.pages import answer_codes, words_of
-from tests.retrieval.collections import add_file, qrels_text, run_text, sent
-from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades
+from tests.console.pages import answer_codes, refused_fields, words_of
+from tests.retrieval.collections import add_file, qrels_text, run_options, sent
+from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades, record_of
 from work.models import Job
 from work.tasks import request_job
 
@@ -41,27 +39,16 @@ def evaluated(rosa, collection):
 
 
 def commanded(tmp_path, *options):
-    (tmp_path / "qrels.txt").write_text(qrels_text())
-    runs = []
-    for tag, skill, seed in (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3)):
-        path = tmp_path / f"{tag}.run"
-        path.write_text(run_text(tag, skill=skill, seed=seed))
-        runs += ["--run", str(path)]
-    out = io.StringIO()
-    call_command(
-        "evaluate_runs",
-        *("--qrels", str(tmp_path / "qrels.txt"), *runs, "--json", *options),
-        stdout=out,
-    )
-    return json.loads(out.getvalue())
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(qrels_text())
+    measures = ("--measure", "nDCG@10", "--measure", "RR@10", "--measure", "Judged@10")
+    primary = ("--primary", "nDCG@10", "--primary", "RR@10")
+    runs = run_options(tmp_path)
+    return record_of("evaluate_runs", "--qrels", qrels, *runs, *measures, *primary, *options)
 
 
 def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
-    command = commanded(
-        tmp_path,
-        *(part for name in ("nDCG@10", "RR@10", "Judged@10") for part in ("--measure", name)),
-        *("--primary", "nDCG@10", "--primary", "RR@10"),
-    )
+    command = commanded(tmp_path)
     page = json.loads(b"".join(rosa.get(f"{PAGE}evaluation.json")))
     assert page.pop("version") == 1
     assert page.pop("signature").startswith("evaluation|confidence:0.95|")
@@ -72,16 +59,14 @@ def test_the_page_computes_what_the_command_computes(rosa, evaluated, tmp_path):
     assert len(command.pop("note_codes")) == len(page["notes"])
     assert len(command.pop("reading")) == 4
     assert page == command
+    # The first sentence names the best run.
+    answer = view_of(rosa).answer
+    assert (answer.first.run.name, answer.measure.name) == ("dense", "nDCG@10")
+    assert answer_codes(answer) == ["best", "lead", "lead_is_rare", "all_judged"]
 
 
 def view_of(client, query=""):
     return client.get(f"{PAGE}{query}").context["view"]
-
-
-def test_the_first_sentence_names_the_best_run_and_says_that_it_is_sure(rosa, evaluated):
-    answer = view_of(rosa).answer
-    assert (answer.first.run.name, answer.measure.name) == ("dense", "nDCG@10")
-    assert answer_codes(answer) == ["best", "lead", "lead_is_rare", "all_judged"]
 
 
 def test_a_run_of_easy_topics_is_not_called_best_by_its_mean(rosa, collection):
@@ -113,9 +98,8 @@ def test_uneven_judging_of_runs_is_said(rosa, collection):
     rosa.post(PAGE, form_of(collection, qrels=half.pk))
     [uneven] = [one for one in view_of(rosa).answer.details if one.code == "uneven_judged"]
     assert "dense" in uneven
-    judged = dict(
-        RunResult.objects.filter(measure__name="nDCG@10").values_list("run__name", "judged")
-    )
+    rows = RunResult.objects.filter(measure__name="nDCG@10")
+    judged = dict(rows.values_list("run__name", "judged"))
     assert judged["dense"] > judged["bm25"] + 0.1
 
 
@@ -151,9 +135,8 @@ def test_the_same_is_computed_once_and_an_earlier_result_survives_its_files(
 )
 def test_what_cannot_be_evaluated_is_refused_at_its_field(rosa, collection, more, field, code):
     answer = rosa.post(PAGE, form_of(collection, **more))
-    assert answer.status_code == 422
+    assert refused_fields(answer) == {field: [code]}
     form = answer.context["form"]
-    assert field_codes(form) == {field: [code]}
     assert form.has_advanced_errors == (field in form.advanced)
     page = answer.content.decode()
     assert page.count('<details class="fold" open><summary>') == form.has_advanced_errors
@@ -196,6 +179,9 @@ def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
     topics = b"".join(rosa.get(f"{PAGE}topics.csv")).decode()
     assert len(topics.splitlines()) == 1 + TopicValue.objects.count()
     assert rosa.get(f"{PAGE}other.csv").status_code == 404
+    # Weights are of a sample, which is not there.
+    assert "weights" not in rosa.get(PAGE).context["form"].fields
+    assert rosa.get(f"{PAGE}weighted.csv").status_code == 404
 
 
 def test_what_is_to_be_computed_of_a_deleted_collection_is_refused_once(rosa, collection):
@@ -223,13 +209,11 @@ def test_advanced_settings_are_kept_and_shown_in_the_signature(rosa, collection)
         (one.run.name, one.measure.name): one
         for one in RunResult.objects.filter(measure__version__number=2)
     }
-    widths = [
-        (row.ci_high - row.ci_low, wider[row.run.name, row.measure.name])
-        for row in rows
-        if row.ci_low is not None
-    ]
-    assert widths
-    assert all(width < one.ci_high - one.ci_low for width, one in widths)
+    with_limits = [row for row in rows if row.ci_low is not None]
+    assert with_limits
+    for row in with_limits:
+        one = wider[row.run.name, row.measure.name]
+        assert row.ci_high - row.ci_low < one.ci_high - one.ci_low
 
 
 def test_the_choices_of_an_evaluation_that_failed_are_offered_again(rosa, collection):
@@ -264,26 +248,18 @@ def test_topics_are_weighed_by_a_samples_probabilities_as_by_the_command(
 ):
     assert sample.facts["n_topics"] == 25
     assert rosa.post(PAGE, form_of(collection, weights=sample.pk)).status_code == 302
-    lines = ["topic,target,stratum,probability"]
-    lines += [
-        f"{row.topic},{row.docno},{row.stratum},{row.inclusion}"
-        for row in SampledTarget.objects.filter(version=sample)
-    ]
+    columns = ("topic", "docno", "stratum", "inclusion")
+    rows = SampledTarget.objects.filter(version=sample).values_list(*columns)
+    lines = ["topic,target,stratum,probability", *(",".join(map(str, row)) for row in rows)]
     file = tmp_path / "drawn.csv"
     file.write_text("\n".join(lines) + "\n")
-    options = [*("--measure", "nDCG@10", "--measure", "RR@10", "--measure", "Judged@10")]
-    options += ["--primary", "nDCG@10", "--primary", "RR@10", "--weights", str(file)]
-    said = commanded(tmp_path, *options)
+    said = commanded(tmp_path, "--weights", file)
     stored = json.loads(b"".join(rosa.get(f"{PAGE}evaluation.json").streaming_content))
     for part in ("means", "differences"):
-        assert len(stored["weighted"][part]) == len(said["weighted"][part]) > 5
-        for one, other in zip(
-            sorted(stored["weighted"][part], key=str),
-            sorted(said["weighted"][part], key=str),
-            strict=True,
-        ):
-            if part == "means":  # the page lists runs by name
-                assert one == pytest.approx(other)
+        one, other = (sorted(each["weighted"][part], key=str) for each in (stored, said))
+        assert len(one) == len(other) > 5
+        if part == "means":  # the page lists runs by name
+            assert one == [pytest.approx(each) for each in other]
     assert stored["weighted"]["effective_n"] == pytest.approx(said["weighted"]["effective_n"])
     assert len(view_of(rosa).weighted_table.rows) > 5
     table = b"".join(rosa.get(f"{PAGE}weighted.csv").streaming_content).decode()
@@ -297,10 +273,3 @@ def test_a_topic_that_the_sample_did_not_draw_has_no_weight(rosa, collection, sa
     assert job.state == Job.State.FAILED
     assert "t3" in job.message
     assert str(rosa.get(PAGE).context["form"]["weights"].value()) == str(sample.pk)
-
-
-def test_weights_are_offered_where_there_is_a_sample_and_on_no_page_that_has_none(
-    rosa, collection, evaluated
-):
-    assert "weights" not in rosa.get(PAGE).context["form"].fields
-    assert rosa.get(f"{PAGE}weighted.csv").status_code == 404

@@ -3,7 +3,6 @@ import re
 from csv import DictReader
 from html import unescape
 from io import StringIO
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -32,10 +31,10 @@ def words(client, status=200, **query):
     return words_of(answer.content.decode())
 
 
-def command(*options: str) -> dict[str, Any]:
+def command(*options):
     out = StringIO()
     call_command("power", *options, "--json", stdout=out)
-    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+    return json.loads(out.getvalue())
 
 
 def test_the_published_correlation_needs_129_and_rounding_is_named(rosa):
@@ -118,7 +117,7 @@ def test_what_has_no_answer_is_refused_at_its_field(rosa):
 PILOT_FORM = {"budget": "300", "topic_cost": "2", "confidence": "0.9"}
 
 
-def pilot_text(*, shape=(7, 20, 3), seed=1) -> str:
+def pilot_text(*, shape=(7, 20, 3), seed=1):
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 0.1, shape)
     for axis in range(len(shape)):
@@ -137,10 +136,10 @@ def asked_of(client, text, *, name="pilot.csv", **more):
     return client.post(reverse("console:how-many-pilot"), form)
 
 
-def downloaded(answer) -> dict[str, Any]:
+def downloaded(answer):
     page = answer.content.decode()
     (address,) = re.findall(r'href="data:application/json;charset=utf-8,([^"]+)"', page)
-    return json.loads(unquote(unescape(address)))  # type: ignore[no-any-return]
+    return json.loads(unquote(unescape(address)))
 
 
 @pytest.mark.parametrize("shape", [(7, 20, 3), (5, 9)])

@@ -5,7 +5,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from accounts.models import AuditEntry
 from annotation.models import Study
@@ -18,8 +17,10 @@ from retrieval.pages.candidates import LISTED
 from retrieval.source_files import vectors_of
 from retrieval.stored_files import files_on_disk
 from tests.annotation.studies import rate, rating_study
-from tests.codes import codes_of, codes_on, field_codes
-from tests.retrieval.collections import add_file, sent
+from tests.codes import codes_of, codes_on
+from tests.console.pages import refused_fields
+from tests.retrieval.collections import add_file, content_of, sent
+from tests.retrieval.conftest import record_of
 from work.execution import run_job
 from work.models import Job
 
@@ -68,8 +69,7 @@ def test_numbers_that_no_database_holds_are_refused_on_the_form(rosa, collection
         ("reuse", {"qrels": qrels, "seed": 0, "pool_depth": 10**20}),
     ):
         answer = rosa.post(f"/collections/tracks/{page}/", form | more)
-        assert answer.status_code == 422
-        assert list(field_codes(answer.context["form"]).values()) == [["max_value"]]
+        assert list(refused_fields(answer).values()) == [["max_value"]]
     assert not Job.objects.exclude(kind="read_collection_files").exists()
 
 
@@ -117,6 +117,14 @@ def test_a_catalogue_is_described_and_removed_from_the_page_of_pools(rosa, colle
     assert not collection.files.filter(kind="catalogue").exists()
 
 
+def unlaunched(study):
+    connection = Connection.objects.create(
+        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
+    )
+    terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
+    return Batch.objects.create(study=study, connection=connection, **terms)
+
+
 def test_a_pools_page_leads_to_the_launch_of_its_study(rosa, collection):
     ask(rosa, collection)
     allowed = list(PoolFinding.objects.values_list("name", flat=True).order_by("name").distinct())
@@ -126,11 +134,7 @@ def test_a_pools_page_leads_to_the_launch_of_its_study(rosa, collection):
     page = rosa.get(f"{POOLS}1/").content.decode()
     assert "launch_next" in codes_on(page)
     assert f'href="/studies/{study.slug}/launch/"' in page
-    connection = Connection.objects.create(
-        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
-    )
-    terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
-    batch = Batch.objects.create(study=study, connection=connection, **terms)
+    batch = unlaunched(study)
     assert "launch_next" in codes_on(rosa.get(f"{POOLS}1/").content.decode())
     Batch.objects.filter(pk=batch.pk).update(hit_type_id="3HITTYPE")
     assert "launched" in codes_on(rosa.get(f"{POOLS}1/").content.decode())
@@ -142,11 +146,7 @@ def test_a_second_assessment_is_offered_once_the_first_is_launched(rosa, researc
     link_studies(collection=collection, studies=[study], actor=researcher)
     for n in range(6):
         rate(study, "Ann", f"d{n}", {"alpha": 20 * n})
-    connection = Connection.objects.create(
-        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
-    )
-    terms = {"title": "Judge", "description": "Judge.", "reward_usd": "0.10"}
-    batch = Batch.objects.create(study=study, connection=connection, **terms)
+    batch = unlaunched(study)
     judgments = "/collections/tracks/judgments/"
     assert "?again=" not in rosa.get(judgments).content.decode()
     Batch.objects.filter(pk=batch.pk).update(hit_type_id="3HITTYPE")
@@ -174,12 +174,11 @@ def test_what_is_refused_takes_the_focus_and_leads_to_its_field(rosa, collection
 
 
 def test_a_second_source_of_a_name_is_refused_and_not_kept(rosa, collection):
-    for name, status in (("Shoes", 302), ("Shoes", 422)):
-        text = CATALOGUE if status == 302 else f"{CATALOGUE}x1,Boot\n"
-        data = {"kind": "catalogue", "file": sent("shoes.csv", text), "name": name}
+    for text, status in ((CATALOGUE, 302), (f"{CATALOGUE}x1,Boot\n", 422)):
+        data = {"kind": "catalogue", "file": sent("shoes.csv", text), "name": "Shoes"}
         answer = rosa.post(f"{POOLS}sources/", data)
         assert answer.status_code == status
-    assert field_codes(answer.context["source_form"]) == {"file": ["name_taken"]}
+    assert refused_fields(answer, "source_form") == {"file": ["name_taken"]}
     assert collection.files.filter(kind="catalogue").count() == 1
 
 
@@ -278,7 +277,11 @@ def ask_vectors(rosa, collection, **more):
 
 
 def pooled(client, number):
-    return json.loads(b"".join(client.get(f"{POOLS}{number}.json")))
+    return json.loads(b"".join(client.get(f"{POOLS}{number}.json")))["slots"]
+
+
+def ranked(slots):
+    return sorted((slot["topic"], slot["docno"], slot["source_rank"]) for slot in slots)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
@@ -287,31 +290,20 @@ def test_neighbours_of_topics_vectors_are_those_of_the_command(
 ):
     assert ask_vectors(rosa, with_vectors, **{"similarity_{dense}": similarity}).status_code == 302
     assert Result.objects.get().facts["n_topics"] == 2
-    slots = pooled(rosa, 1)["slots"]
+    slots = pooled(rosa, 1)
     for file in with_vectors.files.filter(kind="embeddings"):
-        archive = b"".join(bytes(part.content) for part in file.parts.all())
-        with zipfile.ZipFile(io.BytesIO(archive)) as members:
+        with zipfile.ZipFile(io.BytesIO(content_of(file))) as members:
             stem = file.name.removesuffix(".zip")
             (tmp_path / f"{stem}.npy").write_bytes(members.read("v.npy"))
             (tmp_path / f"{stem}.ids").write_bytes(members.read("v.ids"))
     (tmp_path / "targets.txt").write_text("t0\nt1\n")
-    out = io.StringIO()
-    call_command(
-        "pool_candidates",
-        *("--embeddings", f"dense.zip={tmp_path / 'dense.npy'}"),
-        *("--queries", f"dense.zip={tmp_path / 'topics.npy'}"),
-        *("--similarity", f"dense.zip={similarity}", "--targets", str(tmp_path / "targets.txt")),
-        *("--depth", "5", "--seed", "7", "--json"),
-        stdout=out,
-    )
-    expected = json.loads(out.getvalue())["slots"]
-    order = lambda slot: (slot["topic"], slot["docno"])  # noqa: E731
-    found, wanted = (
-        [(slot["topic"], slot["docno"], slot["source_rank"]) for slot in sorted(all, key=order)]
-        for all in (slots, expected)
-    )
-    assert found == wanted
-    assert len(found) == 10
+    expected = record_of(
+        *("pool_candidates", "--embeddings", f"dense.zip={tmp_path / 'dense.npy'}"),
+        *("--queries", f"dense.zip={tmp_path / 'topics.npy'}", "--depth", "5", "--seed", "7"),
+        *("--similarity", f"dense.zip={similarity}", "--targets", tmp_path / "targets.txt"),
+    )["slots"]
+    assert ranked(slots) == ranked(expected)
+    assert len(slots) == 10
 
 
 def test_vectors_of_another_length_cannot_be_chosen_for_topics(rosa, with_vectors):
@@ -330,17 +322,11 @@ def test_fusion_takes_its_constant_from_the_form(rosa, collection, tmp_path):
     runs = []
     for file in collection.files.filter(kind="run"):
         path = tmp_path / file.name
-        path.write_bytes(b"".join(bytes(part.content) for part in file.parts.all()))
+        path.write_bytes(content_of(file))
         runs += ["--run", f"{file.name}={path}"]
-    out = io.StringIO()
     options = ("--take", "4", "--fusion-constant", "1", "--fusion-depth", "3", "--seed", "7")
-    call_command("pool_candidates", *runs, *options, "--json", stdout=out)
-    by_command, by_page, usual = (
-        {(slot["topic"], slot["docno"], slot["source_rank"]) for slot in one["slots"]}
-        for one in (json.loads(out.getvalue()), pooled(rosa, 2), pooled(rosa, 1))
-    )
-    assert by_page == by_command
-    assert by_page != usual
+    by_command = record_of("pool_candidates", *runs, *options)["slots"]
+    assert ranked(pooled(rosa, 2)) == ranked(by_command) != ranked(pooled(rosa, 1))
 
 
 # Vectors that a model makes of a catalogue.

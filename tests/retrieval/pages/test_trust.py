@@ -1,13 +1,8 @@
-import csv
-import io
-import json
 import re
 from itertools import chain
-from operator import itemgetter
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from presentation.documents import Number
 from presentation.numbers import format_number
@@ -20,17 +15,25 @@ from retrieval.result_kinds.reuse import find_pool_depth
 from retrieval.reuse.machine import NO_SUM
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import rating_study, ticked_study
-from tests.codes import codes_of, field_codes, message_codes
+from tests.codes import codes_of, message_codes
 from tests.console.addresses import address
-from tests.console.pages import answer_codes
-from tests.retrieval.collections import add_file, qrels_text, run_text, sent
+from tests.console.pages import answer_codes, refused_fields, rows_of
+from tests.retrieval.collections import (
+    SKILLS,
+    add_file,
+    content_of,
+    qrels_text,
+    run_options,
+    run_text,
+    sent,
+)
+from tests.retrieval.conftest import record_of
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 TRUST, REUSE, AUDIT = (f"/collections/tracks/{name}/" for name in ("trust", "reuse", "audit"))
 MACHINE = "/collections/tracks/machine/"
 FILES = "/collections/tracks/files/"
-SKILLS = (("bm25", 0.5, 2), ("dense", 3.0, 1), ("rm3", 0.5, 3))
 
 
 def form_of(collection, **more):
@@ -47,23 +50,6 @@ def form_of(collection, **more):
     return form | more
 
 
-def written(tmp_path, name, text):
-    path = tmp_path / name
-    path.write_text(text)
-    return str(path)
-
-
-def command_output(name, *options):
-    out = io.StringIO()
-    call_command(name, *options, "--json", stdout=out)
-    return json.loads(out.getvalue())
-
-
-def run_options(tmp_path):
-    for tag, skill, seed in SKILLS:
-        yield from ("--run", written(tmp_path, f"{tag}.run", run_text(tag, skill=skill, seed=seed)))
-
-
 def view_of(client, where):
     answer = client.get(where)
     assert answer.status_code == 200
@@ -74,17 +60,6 @@ def codes_at(client, where):
     return answer_codes(view_of(client, where))
 
 
-def compared_by_command(tmp_path, *options):
-    first = written(tmp_path, "qrels.txt", qrels_text())
-    second = written(tmp_path, "second.txt", qrels_text(relevant=7))
-    return command_output(
-        "compare_qrels",
-        *("--qrels", f"qrels.txt={first}", "--qrels", f"second.txt={second}"),
-        *run_options(tmp_path),
-        *("--measure", "nDCG@10", *options),
-    )
-
-
 def failed_message(client, where):
     job = client.get(where).context["job"]
     assert job.state == Job.State.FAILED
@@ -92,15 +67,18 @@ def failed_message(client, where):
 
 
 def test_a_comparison_has_what_the_command_prints_with_the_same_settings(
-    rosa, collection, tmp_path
+    rosa, collection, tmp_path, file
 ):
     add_file(collection, "second.txt", qrels_text(relevant=7))
     advanced = {"rbo_p": "0.5", "rbo_ties": "w", "n_resamples": "300", "n_draws": "200"}
     form = form_of(collection, **advanced, confidence="0.9", seed="3")
     assert rosa.post(TRUST, form).status_code == 302
-    said = compared_by_command(
-        tmp_path,
-        *("--primary", "nDCG@10", "--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
+    said = record_of(
+        *("compare_qrels", "--qrels", f"qrels.txt={file('qrels.txt', qrels_text())}"),
+        *("--qrels", f"second.txt={file('second.txt', qrels_text(relevant=7))}"),
+        *run_options(tmp_path),
+        *("--measure", "nDCG@10", "--primary", "nDCG@10"),
+        *("--rbo-p", "0.5", "--rbo-ties", "w", "--resamples", "300"),
         *("--draws", "200", "--confidence", "0.9", "--seed", "3"),
     )
     stored = Result.objects.get().record
@@ -127,13 +105,9 @@ def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, colle
     names = {"first": "qrels.txt", "second": "second.txt"}
     [pair] = [one for one in view.rows["rankings_compared"] if one | names == one]
     assert pair["tau_b"]["value"] == 1.0
-    turned = "".join(
-        f"t{topic} 0 d{document} {int(document >= 25)}\n"
-        for topic in range(25)
-        for document in range(30)
-    )
     second.delete()
-    add_file(collection, "turned.txt", turned)
+    lines = (f"t{t} 0 d{document} {int(document >= 25)}\n" for t, document in np.ndindex(25, 30))
+    add_file(collection, "turned.txt", "".join(lines))
     rosa.post(TRUST, form_of(collection))
     view = view_of(rosa, TRUST)
     assert view.answer.code == "decided_order_changes"
@@ -153,15 +127,12 @@ def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
         ({"qrels": form["qrels"][:1]}, {"__all__": ["too_few_qrels"]}),
         ({"qrels": [*form["qrels"], other.pk]}, {"__all__": ["no_common_topic"]}),
     ):
-        answer = rosa.post(TRUST, form | more)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == codes
+        assert refused_fields(rosa.post(TRUST, form | more)) == codes
     assert not Job.objects.filter(kind="compare_collection_qrels").exists()
     # A single run cannot be left out of its pool.
     qrels = collection.files.get(name="qrels.txt").pk
     answer = rosa.post(REUSE, form | {"qrels": qrels, "outside": form["runs"][:2]})
-    assert answer.status_code == 422
-    assert field_codes(answer.context["form"]) == {"__all__": ["too_few_runs"]}
+    assert refused_fields(answer) == {"__all__": ["too_few_runs"]}
 
 
 def test_the_page_names_the_files_that_are_missing(rosa, collection):
@@ -169,32 +140,28 @@ def test_the_page_names_the_files_that_are_missing(rosa, collection):
         assert rosa.get(where).context["problem"].code == code
 
 
-def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
+def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path, file):
     collection.files.filter(name__in=["bm25", "rm3"]).update(family="lexical")
     qrels = collection.files.get(name="qrels.txt").pk
     assert rosa.post(REUSE, form_of(collection, qrels=qrels, pool_depth="10")).status_code == 302
-    said = command_output(
-        "evaluate_runs",
-        *("--qrels", written(tmp_path, "qrels.txt", qrels_text())),
-        *run_options(tmp_path),
+    said = record_of(
+        *("evaluate_runs", "--qrels", file("qrels.txt", qrels_text()), *run_options(tmp_path)),
         *("--measure", "nDCG@10", "--reusability", "--pool-depth", "10"),
         *("--group", "lexical=bm25,rm3"),
     )["reusability"]
     stored = Result.objects.get().record
-    by_name = itemgetter("name")
     assert stored["expectations"] == said["expectations"]
     for part in ("systems", "depths", "sources"):
         assert sorted(stored[part], key=str) == sorted(said[part], key=str)
-    assert [one["n_judged_lost"] for one in sorted(stored["left_out"], key=by_name)] == [
-        one["n_judged_lost"] for one in sorted(said["left_out"], key=by_name)
+    lost = [
+        sorted((one["name"], one["n_judged_lost"]) for one in record["left_out"])
+        for record in (stored, said)
     ]
+    assert lost[0] == lost[1]
     view = view_of(rosa, REUSE)
     assert view.answer.code in ("too_low", "too_high")
-    [main] = [
-        one
-        for one in stored["expectations"]
-        if (one["measure"], one["unit"]) == ("nDCG@10", "group")
-    ]
+    main_row = {"measure": "nDCG@10", "unit": "group"}
+    [main] = [one for one in stored["expectations"] if one | main_row == one]
     assert format_number(abs(main["underestimate"])) in view.answer
     assert view.charts[0].name == "left-out"
     drawn = {
@@ -202,8 +169,7 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
         for name in ("left-out.csv", "depths.csv", "left-out.svg", "none.csv")
     }
     changes = {
-        (row["run"], row["unit"]): float(row["change"])
-        for row in csv.DictReader(drawn["left-out.csv"].content.decode().splitlines())
+        (row["run"], row["unit"]): float(row["change"]) for row in rows_of(drawn["left-out.csv"])
     }
     effects = [one for one in view.rows["left_out"] if one["measure"] == "nDCG@10"]
     assert changes == {(one["run"], one["unit"]): one["change"] for one in effects}
@@ -215,7 +181,7 @@ def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path):
 def test_a_pool_of_unknown_depth_is_refused_until_the_depth_is_typed(rosa, collection):
     """The runs begin with their target, which nobody judged."""
     collection.files.runs().delete()
-    for tag, skill, seed in SKILLS:
+    for tag, skill, seed in sorted(SKILLS):
         own = "".join(f"t{topic} Q0 target{topic} 0 99 {tag}\n" for topic in range(25))
         add_file(collection, f"{tag}.run", own + run_text(tag, skill=skill, seed=seed))
     form = form_of(collection, qrels=collection.files.qrels().get().pk)
@@ -237,18 +203,18 @@ def change_estimates(*, run="", **values):
     result.save()
 
 
-def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(rosa, collection, tmp_path):
+def test_a_machines_labels_stand_beside_peoples_as_the_command_has_them(
+    rosa, collection, tmp_path, file
+):
     machine = add_file(collection, "machine.txt", qrels_text(relevant=9))
     CollectionFile.objects.filter(pk=machine.pk).update(made_by="machine")
     sample = add_file(collection, "sample.txt", qrels_text(n_topics=15))
     sharing = collection.files.get(name="dense").pk
     form = form_of(collection, qrels=sample.pk, machine=machine.pk, sharing=[sharing])
     assert rosa.post(MACHINE, form).status_code == 302
-    said = command_output(
-        "evaluate_runs",
-        *("--qrels", written(tmp_path, "sample.txt", qrels_text(n_topics=15))),
-        *("--machine", written(tmp_path, "machine.txt", qrels_text(relevant=9))),
-        *run_options(tmp_path),
+    said = record_of(
+        *("evaluate_runs", "--qrels", file("sample.txt", qrels_text(n_topics=15))),
+        *("--machine", file("machine.txt", qrels_text(relevant=9)), *run_options(tmp_path)),
         *("--measure", "nDCG@10", "--shares-model", "dense"),
     )["machine"]
     stored = Result.objects.get().record
@@ -276,15 +242,11 @@ def test_an_audit_says_what_would_be_misread_and_keeps_no_file(rosa, collection)
     shown = rosa.get(AUDIT).context["files"]
     assert {"files_refused", "files_read", "files_not_recognized"} <= set(codes_at(rosa, AUDIT))
     files = {one.file["file"]: one for one in shown}
-    assert {name: one.sign for name, one in files.items()} == {
-        "bad.run": "needs-you",
-        "notes.md": "later",
-        "q.txt": "done",
-    }
+    signs = {"bad.run": "needs-you", "notes.md": "later", "q.txt": "done"}
+    assert {name: one.sign for name, one in files.items()} == signs
     assert [finding["lines"] for finding in files["bad.run"].refused] == ["1"]
     assert not collection.files.filter(kind="audited").exists()
-    names = set(Result.objects.get().files.values_list("name", flat=True))
-    assert names == {"bad.run", "notes.md", "q.txt"}
+    assert set(Result.objects.get().files.values_list("name", flat=True)) == set(signs)
 
 
 POOLS = (
@@ -323,8 +285,7 @@ def test_an_audit_of_nothing_of_an_empty_file_or_of_bad_claims_is_refused(rosa, 
         if "claims" in form:
             form |= {"uploads": [sent("judged.csv", POOLS)]}
         answer = rosa.post(AUDIT, form)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == codes
+        assert refused_fields(answer) == codes
         assert all(one in str(answer.context["form"].errors) for one in named)
     assert not collection.files.filter(kind="audited").exists()
 
@@ -376,8 +337,8 @@ def test_rows_that_an_audit_could_not_read_are_not_counted_as_looked_at(rosa, co
 def test_compared_qrels_say_whose_judgments_they_were_made_of(rosa, researcher, collection):
     study = rating_study("plates", owner=researcher, n_items=1)
     second = add_file(collection, "second.txt", qrels_text(relevant=7))
-    rosa.post(TRUST, form_of(collection))
-    rosa.post(TRUST, form_of(collection))
+    for _ in range(2):
+        rosa.post(TRUST, form_of(collection))
     comparisons = Result.objects.filter(kind="comparison")
     assert comparisons.count() == 1
     # Described otherwise, they are compared again.
@@ -500,12 +461,8 @@ def test_the_choices_of_a_result_are_offered_again_with_what_came_since(rosa, co
 def test_a_comparison_says_how_many_decided_differences_hold(rosa, collection):
     add_file(collection, "second.txt", qrels_text(relevant=7))
     rosa.post(TRUST, form_of(collection))
-    names = ["qrels.txt", "second.txt"]
-    [pair] = [
-        one
-        for one in Result.objects.get().record["pairs"]
-        if (one["first"], one["second"], one["measure"]) == (*names, "nDCG@10")
-    ]
+    of = {"first": "qrels.txt", "second": "second.txt", "measure": "nDCG@10"}
+    [pair] = [one for one in Result.objects.get().record["pairs"] if one | of == one]
     changes = pair["significance"]
     decided = changes["kept"] + changes["lost"] + changes["reversed"]
     assert decided
@@ -565,35 +522,29 @@ def test_assessors_grades_alone_become_qrels_by_a_rule(rosa, researcher, collect
     rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "majority"})
     rosa.post(f"{FILES}{file.pk}/qrels/", {"rule": "any"})
     by_any, by_majority = collection.files.qrels().order_by("name")
-    assert (by_majority.name, by_majority.rule, by_majority.is_usable) == (
-        *("jg.txt, majority", "majority", True),
-    )
+    assert (by_majority.name, by_majority.rule) == ("jg.txt, majority", "majority")
+    assert by_majority.is_usable
     assert by_any.judgments == by_majority.judgments
-    contents = {
-        one.rule: b"".join(bytes(part.content) for part in one.parts.all()).decode()
-        for one in (by_any, by_majority)
-    }
+    contents = {one.rule: content_of(one).decode() for one in (by_any, by_majority)}
     assert contents["majority"] == "t0 0 a 1\nt0 0 b 0\nt0 0 c -1\n"
     assert contents["any"] == "t0 0 a 2\nt0 0 b 1\nt0 0 c -1\n"
     step = rosa.get("/collections/tracks/").context["step"]
     assert step["url"] == "/collections/tracks/evaluation/"
     (tmp_path / "jg.txt").write_text(text)
-    out, output = io.StringIO(), tmp_path / "merged"
-    call_command("merge_assessors", tmp_path / "jg.txt", output=output, json=True, stdout=out)
+    output = tmp_path / "merged"
+    record = record_of("merge_assessors", tmp_path / "jg.txt", "--output", output)
     assert output.read_text() == contents["majority"]
-    assert json.loads(out.getvalue())["n_unjudged"] == 1
+    assert record["n_unjudged"] == 1
 
 
 @pytest.mark.slow
-def test_a_comparison_of_assessors_has_what_the_command_prints(rosa, collection, tmp_path):
+def test_a_comparison_of_assessors_has_what_the_command_prints(rosa, collection, tmp_path, file):
     text = grades_text()
-    file = add_file(collection, "jg.txt", text)
-    assert rosa.post(TRUST, form_of(collection, assessors=file.pk)).status_code == 302
-    said = command_output(
-        "compare_qrels",
-        *("--assessors", written(tmp_path, "jg.txt", text)),
-        *("--qrels", f"qrels.txt={written(tmp_path, 'qrels.txt', qrels_text())}"),
-        *run_options(tmp_path),
+    assessors = add_file(collection, "jg.txt", text).pk
+    assert rosa.post(TRUST, form_of(collection, assessors=assessors)).status_code == 302
+    said = record_of(
+        *("compare_qrels", "--assessors", file("jg.txt", text), *run_options(tmp_path)),
+        *("--qrels", f"qrels.txt={file('qrels.txt', qrels_text())}"),
         *("--measure", "nDCG@10", "--primary", "nDCG@10"),
     )
     result = Result.objects.get()

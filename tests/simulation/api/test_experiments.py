@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,8 @@ SHORT = {"users": ["base", "tol:2"], "n_turns": 3}
 STRETCHES = {"turns": 2 * 5 * 3 * 7, "targets": 2 * 5 * 3 * 30, "choices": 2 * 5 * 3 * 22}
 
 
-def rows_of(reader: Any, where: str) -> list[dict[str, Any]]:
-    rows, address = [], f"{where}?limit=1000"
+def rows_of(reader, where, *, limit=1000):
+    rows, address = [], f"{where}?limit={limit}"
     while address:
         content = reader.get(address).json()
         rows += content["results"]

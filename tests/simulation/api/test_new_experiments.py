@@ -3,7 +3,6 @@ import pytest
 from accounts.models import AuditEntry
 from accounts.roles import PERMISSIONS, Permission, Role, Scope
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study
 from simulation.models import ExperimentVersion, StoredCatalogue, StoredExperiment
 from simulation.pages.forms import RunForm
 from simulation.stored_catalogues import drawn_products
@@ -16,7 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 
 @pytest.fixture
-def alternatives(team, users) -> Study:
+def alternatives(team, users):
     study = alternatives_study("pools", team=team, owner=users["owner"])
     for person in ("Ann", "Bob"):
         tick(study, person, "boot", ["clog", "pump"])

@@ -1,10 +1,8 @@
 import json
 import re
-from io import BytesIO, StringIO
 
 import pandas as pd
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
@@ -18,18 +16,17 @@ from annotation.protocols.versions import current_document
 from console.chart_values import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
-from simulation.models import (
-    DialogueStudy,
-    FinalItem,
-    StoredExperiment,
-)
+from simulation.models import DialogueStudy, FinalItem, StoredExperiment
 from simulation.run_pieces import log_lines
 from simulation.stored_experiments import request_run
-from tests.codes import codes_on, field_codes
+from tests.annotation.importing import command_output
+from tests.codes import codes_on
 from tests.console.addresses import PAGES_OF_DIALOGUES, address
 from tests.console.conftest import browser
-from tests.console.pages import rows_alike
+from tests.console.pages import refused_fields, rows_alike
 from tests.console.work import AT_ONCE
+from tests.retrieval.collections import sent
+from tests.retrieval.conftest import record_of
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
 
@@ -42,7 +39,7 @@ REPORT = {"first": "SimBase", "chosen_on": ["random"], "margin": "0.05", "seed":
 
 
 @pytest.fixture(scope="module")
-def stored_run(stored_for_module) -> StoredExperiment:
+def stored_run(stored_for_module):
     """An experiment of Rosa's team that was run, for all tests of this module."""
     owner = User.objects.create_user("rosa")
     row = stored_experiment(create_team(name="Lab", owner=owner), owner, n_targets=24)
@@ -53,7 +50,7 @@ def stored_run(stored_for_module) -> StoredExperiment:
 
 
 @pytest.fixture
-def experiment(stored_run, db) -> StoredExperiment:
+def experiment(stored_run, db):
     return StoredExperiment.objects.get(pk=stored_run.pk)
 
 
@@ -63,27 +60,29 @@ def team(experiment):
 
 
 @pytest.fixture
-def chosen(experiment) -> dict[str, str]:
+def chosen(experiment):
     return FORM | {"dialogues": f"version:{experiment.versions.get().pk}"}
 
 
 @pytest.fixture
-def outcomes(rosa, experiment, chosen) -> Study:
+def outcomes(rosa, experiment, chosen):
     rosa.post(NEW, chosen)
     return Study.objects.get(slug="outcomes")
 
 
 @pytest.fixture
-def reported(rosa, experiment, outcomes) -> Study:
+def reported(rosa, experiment, outcomes):
     answer_outcomes(outcomes, experiment)
     rosa.post(address("dialogues"), REPORT)
     return outcomes
 
 
-def printed_record(command, study, *options):
-    out = StringIO()
-    call_command(command, study, *options, "--json", stdout=out)
-    return json.loads(out.getvalue())
+def content(client, name):
+    return client.get(address("dialogues-download", name=name)).getvalue().decode()
+
+
+def picture(client, chart, slug="", form="csv"):
+    return client.get(address("dialogues-picture", slug, chart=chart, form=form))
 
 
 @pytest.mark.slow
@@ -108,18 +107,14 @@ def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, cho
 
 
 def test_a_log_that_is_sent_gives_the_same_items_and_is_forgotten(rosa, experiment, outcomes):
-    file = BytesIO("".join(log_lines(experiment.versions.get())).encode())
-    file.name = "dialogues.jsonl"
+    file = sent("dialogues.jsonl", "".join(log_lines(experiment.versions.get())))
     data = FORM | {"title": "Sent", "dialogues": f"log:{experiment.pk}", "file": file}
     assert rosa.post(NEW, data).status_code == 302
-    sent, made = (DialogueStudy.objects.get(study__slug=slug) for slug in ("sent", "outcomes"))
-    assert sent.log_sha256 == made.log_sha256
-    of = [
-        list(FinalItem.objects.filter(dialogues=one).values_list("recommender", "shown"))
-        for one in (sent, made)
-    ]
-    assert of[0] == of[1]
-    assert not sent.log_parts.exists()
+    again, made = (DialogueStudy.objects.get(study__slug=slug) for slug in ("sent", "outcomes"))
+    assert again.log_sha256 == made.log_sha256
+    finals = FinalItem.objects.values_list("recommender", "shown")
+    assert [*finals.filter(dialogues=again)] == [*finals.filter(dialogues=made)] != []
+    assert not again.log_parts.exists()
 
 
 def test_a_file_that_is_no_log_makes_no_study(rosa, experiment):
@@ -129,11 +124,9 @@ def test_a_file_that_is_no_log_makes_no_study(rosa, experiment):
         (b"\xff\xfe\n", "dialogues_unfit"),
         (b"", "empty"),
     ):
-        file = BytesIO(content)
-        file.name = "log.jsonl"
-        answer = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file})
-        assert answer.status_code == 422
-        assert [*field_codes(answer.context["form"]).values()] == [[code]]
+        log = {"dialogues": f"log:{experiment.pk}", "file": sent("log.jsonl", content)}
+        answer = rosa.post(NEW, FORM | log)
+        assert [*refused_fields(answer).values()] == [[code]]
         has_line = re.search(r"log\.jsonl, \S+ 1:", str(answer.context["form"].errors))
         assert bool(has_line) == bool(content)
     assert not Study.objects.exists()
@@ -141,8 +134,7 @@ def test_a_file_that_is_no_log_makes_no_study(rosa, experiment):
 
 def test_a_log_that_cannot_be_used_is_named_by_line_on_the_studys_page(rosa, experiment):
     lines = [*log_lines(experiment.versions.get())][:1]
-    file = BytesIO(f"{lines[0].strip()}\nnothing\n".encode())
-    file.name = "log.jsonl"
+    file = sent("log.jsonl", f"{lines[0].strip()}\nnothing\n")
     page = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file}, follow=True)
     job = page.context["job"]
     assert job.state == "failed"
@@ -159,9 +151,7 @@ def test_a_form_that_says_too_little_makes_nothing(rosa, chosen):
         ({"kind": "nothing"}, {"kind": ["invalid_choice"]}),
         ({"final_user": "foo"}, {"final_user": ["unknown_user"]}),
     ):
-        answer = rosa.post(NEW, chosen | changes)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == codes
+        assert refused_fields(rosa.post(NEW, chosen | changes)) == codes
     assert not Study.objects.exists()
 
 
@@ -169,16 +159,11 @@ def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, t
     small = stored_experiment(team, researcher, n_targets=8)
     rules = RULES | {"users": USERS, "recommenders": ["random"], "seeds": [0], "n_turns": 4}
     version = request_run(experiment=small, rules=rules, actor=researcher)
-    for data, codes in (
-        (
-            {"dialogues": f"version:{version.pk}"},
-            {"dialogues": ["too_few_targets", "one_recommender"]},
-        ),
-        ({"dialogues": f"log:{small.pk}"}, {"file": ["log_missing"]}),
+    for dialogues, codes in (
+        (f"version:{version.pk}", {"dialogues": ["too_few_targets", "one_recommender"]}),
+        (f"log:{small.pk}", {"file": ["log_missing"]}),
     ):
-        answer = rosa.post(NEW, FORM | data)
-        assert answer.status_code == 422
-        assert field_codes(answer.context["form"]) == codes
+        assert refused_fields(rosa.post(NEW, FORM | {"dialogues": dialogues})) == codes
     assert not Study.objects.exists()
 
 
@@ -189,8 +174,7 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     n_answers, n_annotators, n_targets = 6 * 24, 6, 24
     assert report.facts["n_answers"] == report.record["n_answers"] == n_answers
     assert (report.facts["n_annotators"], report.facts["n_targets"]) == (n_annotators, n_targets)
-    printed = printed_record("outcome_report", "outcomes", "--chosen-on", "random")
-    assert report.record == printed
+    assert report.record == record_of("outcome_report", "outcomes", "--chosen-on", "random")
     rosa.get(where)
     with CaptureQueriesContext(connection) as queries:
         answer = rosa.get(where)
@@ -239,7 +223,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert rosa.post(NEW, data).status_code == 302
     study = Study.objects.get(slug="switching")
     answer_switching(study)
-    where = reverse("console:dialogues", args=["switching"])
+    where = address("dialogues", "switching")
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     page = rosa.get(where)
     details = {one.code: one for one in page.context["view"].details}
@@ -248,17 +232,13 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert "too_few_workers" not in details
     people = page.context["view"].answer
     users = ("--user", "base", "--user", "prob:0:0.75")
-    assert Result.objects.get().record == printed_record("switching_report", "switching", *users)
+    assert Result.objects.get().record == record_of("switching_report", "switching", *users)
     form = page.context["form"]
     assert form["users"].value() == "base; prob:0:0.75"
-    twice = rosa.post(where, {"users": "base; base", "seed": "0"})
-    assert twice.status_code == 422
-    assert field_codes(twice.context["form"]) == {"users": ["repeated_user"]}
-    picture = reverse("console:dialogues-picture", args=["switching", "errors", "csv"])
-    assert len(rosa.get(picture).content.splitlines()) == 1 + 2
-    unknown = rosa.post(where, {"users": "nobody", "seed": "0"})
-    assert unknown.status_code == 422
-    assert field_codes(unknown.context["form"]) == {"users": ["unknown_user"]}
+    for wrong, code in (("base; base", "repeated_user"), ("nobody", "unknown_user")):
+        refused = rosa.post(where, {"users": wrong, "seed": "0"})
+        assert refused_fields(refused) == {"users": [code]}
+    assert len(picture(rosa, "errors", "switching").content.splitlines()) == 1 + 2
     Submission.objects.of(study).update(is_simulated=True)
     Study.objects.update(judgments_version=99)  # the number of simulated answers is kept for each
     assert rosa.get(where).context["view"].answer != people
@@ -287,51 +267,42 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
         record[f"p_switch_{name}"]["value"] is not None for name in ("after_loss", "after_gain")
     )
     for chart in view.charts:
-        picture = reverse("console:dialogues-picture", args=["switching", chart.name, "svg"])
-        assert rosa.get(picture).status_code == 200
+        assert picture(rosa, chart.name, "switching", "svg").status_code == 200
     for name in ("estimates.csv", *[f"{name}.csv" for name in view.tables], "report.json"):
-        download = reverse("console:dialogues-download", args=["switching", name])
+        download = address("dialogues-download", "switching", name=name)
         assert rosa.get(download).status_code == 200
 
 
 @pytest.mark.slow
 def test_files_hold_what_the_page_shows(rosa, reported):
-    def content(name):
-        where = reverse("console:dialogues-download", args=["outcomes", name])
-        return rosa.get(where).getvalue().decode()
-
-    record = json.loads(content("report.json"))
+    record = json.loads(content(rosa, "report.json"))
     assert record["rules"]["chosen_on"] == ["random"]
     assert record["origin"]["final_user"] == "SimBase"
-    rows = [json.loads(line) for line in content("estimates.jsonl").splitlines()]
+    rows = [json.loads(line) for line in content(rosa, "estimates.jsonl").splitlines()]
     assert rows == record["estimates"]
     spa = [row for row in rows if (row["part"], row["name"]) == ("order", "spa")]
     assert spa[0]["user"] == "SimBase"
     assert len(spa) == len(USERS)
-    assert "tabular" in content("bias.tex")
-    assert len(content("bias.csv").splitlines()) == 1 + 2 * len(USERS)
+    assert "tabular" in content(rosa, "bias.tex")
+    assert len(content(rosa, "bias.csv").splitlines()) == 1 + 2 * len(USERS)
     assert AuditEntry.objects.filter(action="export").count() == 4
-    out = StringIO()
-    call_command("compute_result", "outcomes", "outcomes", "--chosen-on", "random", stdout=out)
-    assert "tau_AP" in out.getvalue()
+    chosen = ("outcomes", "outcomes", "--chosen-on", "random")
+    assert "tau_AP" in command_output("compute_result", *chosen)
     latest = Result.objects.latest("number")
     assert (latest.number, latest.settings["first"]) == (2, None)
     assert latest.record == Result.objects.get(number=1).record
     latest.delete()
-    missing = reverse("console:dialogues-download", args=["outcomes", "nothing.csv"])
+    missing = address("dialogues-download", name="nothing.csv")
     assert rosa.get(missing).status_code == 404
-    picture = reverse("console:dialogues-picture", args=["outcomes", "outcomes", "csv"])
-    assert len(rosa.get(picture).content.splitlines()) == 1 + 3 + 2 * len(USERS)
+    assert len(picture(rosa, "outcomes").content.splitlines()) == 1 + 3 + 2 * len(USERS)
     changed = json.dumps(Result.objects.get().record).replace('"SimBase"', '"=1+1"')
     Result.objects.update(packed_record=pack_record(json.loads(changed)))
     for chart in ("order", "outcomes"):
-        picture = reverse("console:dialogues-picture", args=["outcomes", chart, "csv"])
-        lines = rosa.get(picture).content.decode()
+        lines = picture(rosa, chart).content.decode()
         assert "'=1+1" in lines
         assert ",=1+1" not in lines
         assert not lines.startswith("=1+1")
-    nothing = reverse("console:dialogues-picture", args=["outcomes", "nothing", "csv"])
-    assert rosa.get(nothing).status_code == 404
+    assert picture(rosa, "nothing").status_code == 404
 
 
 @pytest.mark.slow
@@ -371,8 +342,7 @@ def test_to_strangers_the_study_and_the_experiment_are_not_there(reported, chose
     client = browser(stranger)
     for name in PAGES_OF_DIALOGUES:
         assert client.get(address(name)).status_code == 404, name
-    answer = client.post(NEW, chosen | {"title": "Taken"})
-    assert answer.status_code == 422
+    assert client.post(NEW, chosen | {"title": "Taken"}).status_code == 422
     assert not Study.objects.filter(title="Taken").exists()
     nobody = browser(None)
     for name in PAGES_OF_DIALOGUES:
@@ -390,7 +360,7 @@ def share(value=0.5, reason=None):
     return {"value": value, "ci_low": None, "ci_high": None, "reason": reason}
 
 
-def shown_switching(**record) -> ShownResult:
+def shown_switching(**record):
     of_all = {
         "choices": {"keep": 34, "switch": 0, "leave": 5},
         "reason": None,
@@ -419,7 +389,7 @@ def test_so_few_workers_that_no_answer_could_tell_users_apart_are_named():
     assert any("6" in str(value) for value in list(table.records()[-1].values())[1:])
 
 
-def shown_outcomes(*, spa=0.75, reasons=None, equivalent=()) -> ShownResult:
+def shown_outcomes(*, spa=0.75, reasons=None, equivalent=()):
     names = ("tau_b", "tau_ap", "spa")
     order = {
         "user": "SimBase",
@@ -444,13 +414,8 @@ def shown_outcomes(*, spa=0.75, reasons=None, equivalent=()) -> ShownResult:
         "orders": [order],
         **{"ceiling": {}, "attainable": {}, "ceiling_reason": None, "counterfactual": None},
     }
-    result = Result(
-        kind="outcomes",
-        settings={"margin": 0.05},
-        facts={"n_targets": 30},
-        packed_record=pack_record(record),
-    )
-    return ShownResult(result)
+    said = {"settings": {"margin": 0.05}, "facts": {"n_targets": 30}}
+    return ShownResult(Result(kind="outcomes", packed_record=pack_record(record), **said))
 
 
 def test_why_an_order_has_no_interval_is_said_below_it():

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from simulation.models import (
     CauseRow,
     SimulatedRecommender,
@@ -26,8 +26,9 @@ from simulation.stored_catalogues import packed, read_stored
 from simulation.stored_experiments import request_run
 from tests.codes import field_codes, message_codes
 from tests.console.addresses import EXPERIMENTS, address
-from tests.console.pages import rows_alike
-from tests.simulation.stored import RULES
+from tests.console.pages import refused_fields, rows_alike
+from tests.retrieval.collections import sent
+from tests.simulation.stored import RULES, saved
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15
@@ -52,18 +53,9 @@ FORM = {
 }
 
 
-@pytest.fixture
-def users(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def team(users):
-    return users["owner"].memberships.get().team
-
-
-def test_the_first_sentence_says_what_may_be_concluded(rosa, shoes):
-    view = rosa.get(reverse("console:experiment", args=["shoes"])).context["view"]
+def test_the_page_says_what_may_be_concluded_and_what_its_charts_show(rosa, shoes):
+    page = rosa.get(address("experiment"))
+    view = page.context["view"]
     first = view.answer.first_sentence
     assert first.code == "best"
     assert "embedding" in first
@@ -73,6 +65,15 @@ def test_the_first_sentence_says_what_may_be_concluded(rosa, shoes):
     # nDCG's ideal gain grows with alternatives
     assert [one.code for one in causes if "embedding" in one] == ["overestimates"]
     assert any("random" in one for one in causes)
+    for name in ("every-turn", "causes", "switches", "comparisons", "sensitivity"):
+        assert f'id="{name}"' in page.content.decode()
+    assert rows_alike(page.content.decode()) == []
+    last = [row for row in view.run.last.values() if row.measure == view.measure]
+    for chart in view.figures.values():
+        assert view.measure in chart.summary
+        assert re.search(r"random ⟦?0\.", chart.summary)
+    highest = max(row.mean for row in last if row.recommender.name == "embedding")
+    assert f" {highest:.3f}" in view.figures["turns"].summary
 
 
 @pytest.mark.parametrize(
@@ -94,37 +95,19 @@ def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, shoes, recommende
     assert len(queries) <= MOST_STATEMENTS
 
 
-def test_the_headers_of_rows_tell_them_apart(rosa, shoes):
-    page = rosa.get(reverse("console:experiment", args=["shoes"])).content.decode()
-    for name in ("every-turn", "causes", "switches", "comparisons", "sensitivity"):
-        assert f'id="{name}"' in page
-    assert rows_alike(page) == []
-
-
-def test_charts_say_their_values_to_who_does_not_see_them(rosa, shoes):
-    view = rosa.get(reverse("console:experiment", args=["shoes"])).context["view"]
-    last = [row for row in view.run.last.values() if row.measure == view.measure]
-    for chart in view.figures.values():
-        assert view.measure in chart.summary
-        assert re.search(r"random ⟦?0\.", chart.summary)
-    highest = max(row.mean for row in last if row.recommender.name == "embedding")
-    assert f" {highest:.3f}" in view.figures["turns"].summary
-
-
 def test_pictures_have_the_rows_that_they_show(rosa, shoes):
+    def picture(chart, form="csv"):
+        return rosa.get(address("experiment-picture", chart=chart, form=form))
+
     for chart, n_rows in (("turns", 2 * 5 * 7), ("tolerance", 2 * 4), ("p-switch", 2 * 2)):
-        where = reverse("console:experiment-picture", args=["shoes", chart, "csv"])
-        assert len(rosa.get(where).content.splitlines()) == n_rows + 1, chart
-        spec = reverse("console:experiment-picture", args=["shoes", chart, "json"])
-        assert "facet" in rosa.get(spec).json()
-    where = reverse("console:experiment-picture", args=["shoes", "nonsense", "csv"])
-    assert rosa.get(where).status_code == 404
+        assert len(picture(chart).content.splitlines()) == n_rows + 1, chart
+        assert "facet" in picture(chart, "json").json()
+    assert picture("nonsense").status_code == 404
 
 
 def test_files_hold_what_the_page_shows(rosa, shoes):
     def content(name):
-        where = reverse("console:experiment-download", args=["shoes", name])
-        return rosa.get(where).getvalue().decode()
+        return rosa.get(address("experiment-download", name=name)).getvalue().decode()
 
     rows = [json.loads(line) for line in content("turns.jsonl").splitlines()]
     assert len(rows) == 2 * 5 * 3 * 7
@@ -143,15 +126,13 @@ def test_files_hold_what_the_page_shows(rosa, shoes):
     assert len(ends) == 2 * 5 * 2 * 30
     assert {row["turn"] for row in dialogues} == set(range(8))
     assert AuditEntry.objects.filter(action="export").count() == 6
-    missing = reverse("console:experiment-download", args=["shoes", "nothing.csv"])
-    assert rosa.get(missing).status_code == 404
+    assert rosa.get(address("experiment-download", name="nothing.csv")).status_code == 404
 
 
 def test_checking_another_run_refuses_what_running_would(rosa, shoes):
-    where = reverse("console:experiment", args=["shoes"])
-    page = rosa.post(where, FORM | {"check": "1", "relevant_from": "2"})
-    assert page.status_code == 422
-    assert field_codes(page.context["form"]) == {"__all__": ["experiment_unfit"]}
+    where = address("experiment")
+    refused = rosa.post(where, FORM | {"check": "1", "relevant_from": "2"})
+    assert refused_fields(refused) == {"__all__": ["experiment_unfit"]}
     # A control that accepts more and never switches may be run, and is named.
     control = {"kinds": ["tol"], "tolerances": "2, 5"}
     checked = rosa.post(where, FORM | control | {"check": "1"}).context
@@ -167,23 +148,19 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     page = rosa.get(where).content.decode()
     used = reverse("console:catalogue-delete", args=[shoes.catalogue_id])
     assert used not in page  # an experiment rests on it
-    array = BytesIO()
-    np.save(array, np.eye(3))
-    file = BytesIO(packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": array.getvalue()}))
-    file.name = "boots.zip"
-    assert rosa.post(where, {"team": team.pk, "file": file}).status_code == 302
+    file = packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": saved(np.eye(3))})
+    data = {"team": team.pk, "file": sent("boots.zip", file)}
+    assert rosa.post(where, data).status_code == 302
     row = StoredCatalogue.objects.get(name="boots.zip")
-    assert reverse("console:catalogue-delete", args=[row.pk]) in rosa.get(where).content.decode()
-    asked = rosa.get(reverse("console:catalogue-delete", args=[row.pk]))
-    assert (asked.status_code, row.n_items) == (200, 3)
+    delete = reverse("console:catalogue-delete", args=[row.pk])
+    assert delete in rosa.get(where).content.decode()
+    assert (rosa.get(delete).status_code, row.n_items) == (200, 3)
     assert StoredCatalogue.objects.filter(pk=row.pk).exists()
-    rosa.post(reverse("console:catalogue-delete", args=[row.pk]))
+    rosa.post(delete)
     assert not StoredCatalogue.objects.filter(pk=row.pk).exists()
     assert "catalogue_unfit" in message_codes(rosa.post(used, follow=True))
     assert StoredCatalogue.objects.filter(pk=shoes.catalogue_id).exists()
-    wrong = BytesIO(b"nothing")
-    wrong.name = "boots.zip"
-    answer = rosa.post(where, {"team": team.pk, "file": wrong})
+    answer = rosa.post(where, {"team": team.pk, "file": sent("boots.zip", "nothing")})
     assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["file"])
 
 
@@ -210,8 +187,7 @@ def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(ros
     assert [one.details["file"] for one in exports] == ["items.csv", "pictures.zip"]
     assert rosa.get(reverse("console:catalogue-download", args=[row.pk, "else"])).status_code == 404
     refused = rosa.post(where, {"draw": "1", "team": team.pk, "n_items": "1", "seed": "3"})
-    assert refused.status_code == 422
-    assert field_codes(refused.context["drawn_form"]) == {"n_items": ["min_value"]}
+    assert refused_fields(refused, "drawn_form") == {"n_items": ["min_value"]}
 
 
 @pytest.mark.slow

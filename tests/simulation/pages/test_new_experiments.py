@@ -1,36 +1,24 @@
 from html import escape
-from io import BytesIO
-from typing import Any
 from unittest.mock import ANY
 
 import pytest
 from django.urls import reverse, reverse_lazy
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
 from simulation.models import StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.stored_experiments import request_run
 from tests.annotation.studies import rate, rating_study
-from tests.retrieval.collections import filled_collection
+from tests.retrieval.collections import filled_collection, sent
 from tests.simulation.pages.test_experiments import FORM
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 
-@pytest.fixture
-def users(team_users: dict[str, User]) -> dict[str, User]:
-    return team_users
-
-
-@pytest.fixture
-def team(users):
-    return users["owner"].memberships.get().team
-
-
 @pytest.fixture(scope="module")
-def stored_judged(stored_users: dict[str, User]) -> Study:
+def stored_judged(stored_users):
     owner = stored_users["owner"]
     study = rating_study("judged", owner=owner, n_items=12, team=owner.memberships.get().team)
     for person in ("Ann", "Bob", "Cyd"):
@@ -42,7 +30,7 @@ def stored_judged(stored_users: dict[str, User]) -> Study:
 
 
 @pytest.fixture
-def judged(stored_judged: Study, db: None) -> Study:
+def judged(stored_judged, db):
     return Study.objects.get(pk=stored_judged.pk)
 
 
@@ -50,7 +38,7 @@ NEW = reverse_lazy("console:new-experiment")
 
 
 @pytest.fixture
-def chosen(rosa, judged) -> dict[str, Any]:
+def chosen(rosa, judged):
     return FORM | {"judgments": rosa.get(NEW).context["form"].initial["judgments"]}
 
 
@@ -92,8 +80,7 @@ def test_checking_says_how_long_it_takes_and_starts_nothing(rosa, chosen):
 
 
 def test_a_form_that_cannot_be_run_says_why(rosa, chosen):
-    file = BytesIO(b"nothing")
-    file.name = "shop.zip"
+    file = sent("shop.zip", "nothing")
     for changes, field, named in (
         ({"tolerances": "2, many"}, "tolerances", "many"),
         ({"tolerances": "40000"}, "tolerances", "40000"),
