@@ -11,9 +11,9 @@ An app that has subjects registers how their pages are shown, and names the view
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -36,7 +36,7 @@ from presentation.table_files import Content, write_table
 from results.computing import name_subject, request_result
 from results.forms import ResultForm
 from results.kinds import Chart, ResultKind, result_kinds
-from results.models import Result, ResultQuerySet
+from results.models import Result
 from results.shown import ShownResult
 from work.models import Job
 
@@ -61,6 +61,11 @@ class SubjectPages:
     table: str
 
 
+class HasNumber(Protocol):
+    number: Any
+
+
+Numbered = TypeVar("Numbered", bound=HasNumber)
 _pages: dict[str, SubjectPages] = {}
 
 
@@ -170,8 +175,11 @@ def find_result(request: HttpRequest, subject: models.Model, kind: str) -> Resul
     return result
 
 
-def choose_version(request: HttpRequest, versions: ResultQuerySet) -> Result | None:
-    number = request.GET.get("version")
+def choose_version(
+    request: HttpRequest, versions: Iterable[Numbered], *, parameter: str = "version"
+) -> Numbered | None:
+    """The one whose number the address has, or the first; 404 for another number."""
+    number = request.GET.get(parameter)
     if number is None:
         return next(iter(versions), None)
     version = next((one for one in versions if str(one.number) == number), None)

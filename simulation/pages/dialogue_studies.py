@@ -33,7 +33,7 @@ from results.computing import find_computed, request_result
 from results.forms import ResultForm
 from results.kinds import result_kind
 from results.models import Result
-from results.pages import draw_chart
+from results.pages import choose_version, draw_chart
 from results.shown import ShownResult
 from simulation.exceptions import SimulationError
 from simulation.models import (
@@ -135,12 +135,7 @@ def _job(study: CountedStudy, report: str) -> Job | None:
 
 def report_in(request: HttpRequest, study: CountedStudy, reports: list[Result]) -> Result | None:
     """The report in the address, or the newest; 404 for an unknown number."""
-    number = request.GET.get("report")
-    report = reports[0] if reports else None
-    if number is not None:
-        report = next((one for one in reports if str(one.number) == number), None)
-        if report is None:
-            raise Http404(f"There is no report {number}.")
+    report = choose_version(request, reports, parameter="report")
     if report is not None:
         report.subject = study
     return report

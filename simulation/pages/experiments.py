@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import messages
@@ -12,18 +12,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.audit import record
 from accounts.models import Team
 from accounts.roles import Permission
 from annotation.relevance import Source
 from console.access import may, may_of, person, team_row_for
-from console.pages.pictures import FORMS as PICTURE_FORMS, picture_in
 from console.tables import page_of
 from error_codes import CorrectableError
-from presentation.documents import Table
-from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES, RowFile
-from presentation.spreadsheets import frame_csv
+from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES
 from presentation.table_files import TABLE_FORMS, write_table
+from results.pages import choose_version, draw_chart, name_download
 from simulation.exceptions import SimulationError
 from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
 from simulation.pages.catalogues import (
@@ -42,13 +39,7 @@ from simulation.pages.forms import (
     sources_of,
     users_again,
 )
-from simulation.pages.tables import (
-    StoredRun,
-    causes_table,
-    comparisons_table,
-    results_table,
-    switches_table,
-)
+from simulation.pages.tables import ROWS, TABLES, StoredRun
 from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import TRAINED
 from simulation.run_pieces import LOG_NAME, log_lines
@@ -69,19 +60,6 @@ def experiment_for(
     return team_row_for(request, rows, permission, slug=slug)
 
 
-def version_for(
-    request: HttpRequest, versions: list[ExperimentVersion]
-) -> ExperimentVersion | None:
-    """The version in the address, or the newest; 404 for an unknown number."""
-    number = request.GET.get("version")
-    if number is None:
-        return versions[0] if versions else None
-    version = next((one for one in versions if str(one.number) == number), None)
-    if version is None:
-        raise Http404(f"There is no result {number}.")
-    return version
-
-
 def trained_choices(row: StoredExperiment) -> list[tuple[str, str]]:
     trained = StoredRecommender.objects.filter(catalogue=row.catalogue_id)
     names = trained.exclude(finished_at=None).values_list("pk", "name", "kind")
@@ -94,8 +72,8 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind; those who may analyse run it."""
     is_post = request.method == "POST"
     row = experiment_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
-    versions = _versions(row)
-    version = version_for(request, versions)
+    versions = list(row.versions.all())
+    version = choose_version(request, versions)
     form = _form(request, row, version)
     if form is not None and is_post and form.is_valid():
         new_version = _run(request, row, form, is_check="check" in request.POST)
@@ -117,13 +95,6 @@ def _run(
         form.add_error(None, ValidationError(str(refused), code=refused.code))
         return None
     return None if is_check else version
-
-
-def _versions(row: StoredExperiment) -> list[ExperimentVersion]:
-    versions = list(row.versions.order_by("-number"))
-    for version in versions:
-        version.experiment = row
-    return versions
 
 
 def _form(
@@ -154,7 +125,7 @@ def _page(
         "form": form,
         "other_users": _other_users(version) if form is not None and not form.is_bound else (),
         "table_forms": tuple(TABLE_FORMS),
-        "table_names": ("results", "comparisons", "causes", "switches"),
+        "table_names": tuple(TABLES),
         "row_names": (
             ("turns", _("Every turn:")),
             ("seeds", _("Every seed:")),
@@ -183,7 +154,6 @@ def progress(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     the end."""
     row = experiment_for(request, slug)
     version = get_object_or_404(row.versions, number=number)
-    version.experiment = row
     standing = standing_of_run(version)
     if not standing.is_under_way and request.headers.get("HX-Request"):
         return HttpResponse(headers={"HX-Refresh": "true"})
@@ -230,19 +200,11 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
     file."""
     row = experiment_for(request, slug)
-    version = version_for(request, _versions(row))
-    if version is None or version.finished_at is None or form not in PICTURE_FORMS:
+    version = choose_version(request, row.versions.all())
+    if version is None or version.finished_at is None:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)
-    if figure is None:
-        raise Http404(f"There is no chart {chart}.{form}.")
-    return picture_in(
-        form,
-        request,
-        name=f"{slug}-{chart}",
-        draw=figure.draw,
-        data=lambda: frame_csv(figure.frame),
-    )
+    return draw_chart(request, figure, name=f"{slug}-{chart}", form=form)
 
 
 @require_safe
@@ -335,23 +297,10 @@ def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> Exp
 
 
 JSON = "application/json"
-TABLES: dict[str, Callable[[StoredRun], Table]] = {
-    "results": results_table,
-    "comparisons": lambda run: comparisons_table(run, run.measures),
-    "causes": lambda run: causes_table(run, run.measures),
-    "switches": switches_table,
-}
-ROWS: dict[str, Callable[[StoredRun], RowFile]] = {
-    "turns": StoredRun.result_rows,
-    "seeds": StoredRun.seed_rows,
-    "targets": StoredRun.target_rows,
-    "sensitivity": StoredRun.sensitivity_rows,
-}
-Parts = Iterator[str] | Iterator[bytes]
 
 
 def _all(run: StoredRun) -> Iterator[str]:
-    tables = {name: list(make(run).records()) for name, make in TABLES.items()}
+    tables = {name: list(make(run, run.measures).records()) for name, make in TABLES.items()}
     yield json.dumps(run.record() | {"tables": tables}, indent=1, ensure_ascii=False)
 
 
@@ -362,10 +311,10 @@ def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
     if name == LOG_NAME:
         return JSON_LINES, log_lines(run.version)
     if base in TABLES:
-        return write_table(TABLES[base](run), form)
+        return write_table(TABLES[base](run, run.measures), form)
     if base in ROWS and form in ROW_FORMS:
         content_type, write = ROW_FORMS[form]
-        return content_type, write(ROWS[base](run))
+        return content_type, write(run.file(base))
     return None
 
 
@@ -373,16 +322,12 @@ def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """Access: those who may export."""
     row = experiment_for(request, slug, Permission.EXPORT)
-    version = version_for(request, list(row.versions.exclude(finished_at=None).order_by("-number")))
-    if version is not None:
-        version.experiment = row
+    version = choose_version(request, row.versions.exclude(finished_at=None))
     content = None if version is None else _content(name, StoredRun(version))
     if version is None or content is None:
         raise Http404(f"There is no download {name}.")
     content_type, parts = content
     response = StreamingHttpResponse(parts, content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{slug}-{version.number}-{name}"'
-    if request.method == "GET":
-        details = {"file": name, "version": version.number}
-        record(team=row.team, actor=person(request), action="export", subject=slug, details=details)
+    details = {"file": name, "version": version.number}
+    name_download(request, response, row, f"{slug}-{version.number}-{name}", **details)
     return response

@@ -129,14 +129,6 @@ class TrainingForm(TeamForm):
             self.add_error("start_from", _("Choose the GRU-SL that it goes on from."))
         return data
 
-    @property
-    def choices(self) -> dict[str, Any]:
-        return {name: self.cleaned_data[name] for name in ("width", "epochs", "seed")}
-
-    @property
-    def supervised_one(self) -> StoredRecommender | None:
-        return self.supervised.get(self.cleaned_data["start_from"])
-
 
 @transaction.atomic
 def _request(request: HttpRequest, form: TrainingForm) -> StoredRecommender:
@@ -151,7 +143,7 @@ def _request(request: HttpRequest, form: TrainingForm) -> StoredRecommender:
         assert kind == STORED
         rows = StoredCatalogue.objects.select_related("team").filter(team__in=form.teams)
         catalogue = get_object_or_404(rows, pk=int(key))
-    start = form.supervised_one
+    start = form.supervised.get(data["start_from"])
     if start is not None and start.catalogue_id != catalogue.pk:
         raise ExperimentUnfit(
             _("{name} was trained on another catalogue. Choose that one.").format(name=start)
@@ -160,7 +152,7 @@ def _request(request: HttpRequest, form: TrainingForm) -> StoredRecommender:
         catalogue=catalogue,
         name=data["name"],
         kind=data["kind"],
-        choices=form.choices,
+        choices={name: data[name] for name in ("width", "epochs", "seed")},
         start_from=start,
         actor=actor,
     )

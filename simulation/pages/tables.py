@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isclose
 from typing import Any
@@ -126,20 +126,9 @@ class StoredRun:
             row.user = self.users[row.user_id]
             yield row
 
-    def result_rows(self) -> RowFile:
-        return self._file(RESULT_KINDS, self.version.results)
-
-    def seed_rows(self) -> RowFile:
-        return self._file(SEED_KINDS, self.version.seed_results)
-
-    def target_rows(self) -> RowFile:
-        return self._file(TARGET_KINDS, self.version.target_values)
-
-    def sensitivity_rows(self) -> RowFile:
-        return self._file(SENSITIVITY_KINDS, self.version.sensitivity)
-
-    def _file(self, kinds: dict[str, Kind], rows: Any) -> RowFile:
-        records = self._with_names(rows.iterator(chunk_size=2000))
+    def file(self, name: str) -> RowFile:
+        field, kinds = ROWS[name]
+        records = self._with_names(getattr(self.version, field).iterator(chunk_size=2000))
         return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in records))
 
     def record(self) -> dict[str, Any]:
@@ -457,27 +446,25 @@ RESULT_KINDS: dict[str, Kind] = {
     "n_targets": "integer",
     "judged": "number",
 }
-SEED_KINDS: dict[str, Kind] = {
-    name: RESULT_KINDS[name] for name in ("recommender", "user", "measure", "turn", "mean")
-} | {"seed": "integer"}
-SENSITIVITY_KINDS: dict[str, Kind] = {
-    "recommender": "text",
-    "user": "text",
-    "measure": "text",
-    "choice": "text",
-    "value": "text",
-    "mean": "number",
-    "tau": "number",
-    "tau_low": "number",
-    "tau_high": "number",
-    "reason": "text",
+KEYS: dict[str, Kind] = {"recommender": "text", "user": "text", "measure": "text"}
+TAUS: dict[str, Kind] = {"tau": "number", "tau_low": "number", "tau_high": "number"}
+ROWS: dict[str, tuple[str, dict[str, Kind]]] = {
+    "turns": ("results", RESULT_KINDS),
+    "seeds": (
+        "seed_results",
+        KEYS | {"turn": "integer", "mean": "number", "seed": "integer"},
+    ),
+    "targets": ("target_values", KEYS | {"target": "text", "value": "number"}),
+    "sensitivity": (
+        "sensitivity",
+        KEYS | {"choice": "text", "value": "text", "mean": "number"} | TAUS | {"reason": "text"},
+    ),
 }
-TARGET_KINDS: dict[str, Kind] = {
-    "recommender": "text",
-    "user": "text",
-    "measure": "text",
-    "target": "text",
-    "value": "number",
+TABLES: dict[str, Callable[[StoredRun, Sequence[str]], Table]] = {
+    "results": lambda run, _measures: results_table(run),
+    "comparisons": comparisons_table,
+    "causes": causes_table,
+    "switches": lambda run, _measures: switches_table(run),
 }
 
 

@@ -13,7 +13,7 @@ from error_codes import CodedText
 from presentation.documents import Table
 from presentation.numbers import format_interval, format_number, join_names
 from presentation.records import group_values
-from presentation.theme import Picture
+from results.kinds import Chart
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import (
     CauseRow,
@@ -24,16 +24,7 @@ from simulation.models import (
     StoredRecommender,
     TurnResult,
 )
-from simulation.pages.tables import (
-    StoredRun,
-    causes_table,
-    comparisons_table,
-    is_tied,
-    results_table,
-    sensitivity_table,
-    switches_table,
-    turns_table,
-)
+from simulation.pages.tables import TABLES, StoredRun, is_tied, sensitivity_table, turns_table
 from simulation.stored_experiments import jobs_of
 from simulation.stored_training import subject_of_training
 from stats.libraries import pd
@@ -41,23 +32,6 @@ from work.models import Job
 
 TURNS, TOLERANCE, P_SWITCH = "turns", "tolerance", "p-switch"
 FRAME = ("turn", "mean", "ci_low", "ci_high")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """As `console/_chart.html` and the addresses of pictures need it; `summary` is its text
-    alternative."""
-
-    name: str
-    title: str
-    words: str
-    summary: str
-    frame: pd.DataFrame
-    picture: Any
-
-    def draw(self) -> Picture:
-        picture: Picture = self.picture()
-        return picture
 
 
 class ExperimentView:
@@ -82,20 +56,8 @@ class ExperimentView:
         return [row for row in rows if row.measure == self.measure]
 
     @cached_property
-    def results(self) -> Table:
-        return results_table(self.run)
-
-    @cached_property
-    def causes(self) -> Table:
-        return causes_table(self.run, [self.measure])
-
-    @cached_property
-    def comparisons(self) -> Table:
-        return comparisons_table(self.run, [self.measure])
-
-    @cached_property
-    def switches(self) -> Table:
-        return switches_table(self.run)
+    def tables(self) -> dict[str, Table]:
+        return {name: make(self.run, [self.measure]) for name, make in TABLES.items()}
 
     @cached_property
     def sensitivity(self) -> Table | None:
@@ -123,7 +85,7 @@ class ExperimentView:
         return self.run.by_turn(self.measure)
 
     @cached_property
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, Chart]:
         users = self.run.users.values()
         figures = [self._turns()]
         if has_several(users, "tolerance"):
@@ -135,10 +97,10 @@ class ExperimentView:
             figures.append(self._against(P_SWITCH, "p_switch", title, axis))
         return {one.name: one for one in figures}
 
-    def _turns(self) -> Figure:
+    def _turns(self) -> Chart:
         frame = pd.DataFrame([_plain(row) for row in self._rows])
         names = self.run.user_names
-        return Figure(
+        return Chart(
             TURNS,
             _("Turn by turn"),
             _(
@@ -146,12 +108,12 @@ class ExperimentView:
                 "with its 95 % interval. Lines that coincide hide one another; the table “Every "
                 "turn” has each."
             ).format(measure=self.measure, turn=self.run.last_turn, n=len(names)),
-            self._summary(frame),
             frame,
             lambda: turns_figure(frame, self.measure, names),
+            self._summary(frame),
         )
 
-    def _against(self, name: str, field: str, title: str, axis: str) -> Figure:
+    def _against(self, name: str, field: str, title: str, axis: str) -> Chart:
         kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
         frame = pd.DataFrame(
             [
@@ -160,15 +122,15 @@ class ExperimentView:
                 if row.turn == self.run.last_turn and row.user.kind in kinds
             ]
         )
-        return Figure(
+        return Chart(
             name,
             title,
             _(
                 "{measure} at turn {turn} against: {axis}. A point is a user, with its interval."
             ).format(measure=self.measure, turn=self.run.last_turn, axis=axis),
-            self._summary(frame),
             frame,
             lambda: choices_figure(frame, self.measure, field, axis),
+            self._summary(frame),
         )
 
     def _summary(self, frame: pd.DataFrame) -> str:
