@@ -156,8 +156,6 @@ def evaluate_run(running: RunningJob) -> str:
         with transaction.atomic():
             running.hold()
             write_results(version, experiment)
-            version.finished_at = timezone.now()
-            version.save(update_fields=["finished_at"])
     return _("Result {number}.").format(number=version.number)
 
 

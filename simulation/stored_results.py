@@ -3,20 +3,16 @@ from typing import Any
 
 import numpy as np
 from django.db import models
+from django.utils import timezone
 
 from annotation.bulk import batched
-from presentation.records import plain_values
-from simulation.comparisons import causes, compare_all, sensitivity
+from results.models import pack_record
+from simulation.comparisons import Causes, Comparison, causes, compare_all, sensitivity
 from simulation.experiments import Experiment
 from simulation.models import (
-    CauseRow,
-    ComparisonRow,
-    ExperimentNote,
     ExperimentVersion,
-    ImprovementRow,
     SeedResult,
     SensitivityRow,
-    SwitchCount,
     TargetValue,
     TurnResult,
 )
@@ -36,23 +32,28 @@ Names = Mapping[str, Any]
 
 
 def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
-    """Call it in the transaction that marks the version as done."""
     users: Names = {row.name: row for row in version.users.all()}
     recommenders: Names = {row.name: row for row in version.recommenders.all()}
     tables: tuple[tuple[type[models.Model], Iterable[dict[str, Any]]], ...] = (
         (TurnResult, _turn_results(experiment, recommenders, users)),
         (SeedResult, _seed_results(experiment, recommenders, users)),
         (TargetValue, _target_values(experiment, recommenders, users)),
-        (SwitchCount, _switches(experiment, recommenders, users)),
-        (ComparisonRow, _comparisons(experiment)),
-        (CauseRow, _causes(experiment, recommenders, users)),
-        (ImprovementRow, _improvements(experiment, recommenders)),
         (SensitivityRow, _sensitivity(experiment, recommenders, users)),
-        (ExperimentNote, _notes(experiment)),
     )
     for model, rows in tables:
         for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
             model._default_manager.bulk_create(model(version=version, **row) for row in some)
+    table = results_table(experiment)
+    record = {
+        "comparisons": list(map(_comparison, compare_all(experiment))),
+        "causes": list(map(_cause, causes(experiment))),
+        "switches": list(_switches(experiment)),
+        "improvements": [row.record() for row in table.improvements],
+        "notes": experiment.notes,
+        "faults": table.faults,
+    }
+    version.packed_record, version.finished_at = pack_record(record), timezone.now()
+    version.save(update_fields=["packed_record", "finished_at"])
 
 
 def _turn_results(
@@ -97,16 +98,14 @@ def _target_values(
                     yield common | {"target": target, "value": value}
 
 
-def _switches(
-    experiment: Experiment, recommenders: Names, users: Names
-) -> Iterator[dict[str, Any]]:
+def _switches(experiment: Experiment) -> Iterator[dict[str, Any]]:
     for name, log in experiment.logs.items():
         ends, n_switches = log.ends_at(), log.n_switches().tolist()
         has_left = (ends > log.n_turns) & (log.leaves_before <= log.n_turns)
         for number, user in enumerate(experiment.users):
             yield {
-                "recommender": recommenders[name],
-                "user": users[user.name],
+                "recommender": name,
+                "user": user.name,
                 "n_switches": n_switches[number],
                 "n_dialogues": int(ends[number].size),
                 "n_found": int((ends[number] <= log.n_turns).sum()),
@@ -114,37 +113,18 @@ def _switches(
             }
 
 
-def _comparisons(experiment: Experiment) -> Iterator[dict[str, Any]]:
-    for row in compare_all(experiment):
-        record = row.record()
-        record["what"] = record.pop("compared")
-        yield record | {"reason": record["reason"] or ""}
+def _comparison(row: Comparison) -> dict[str, Any]:
+    record = row.record()
+    return record | {"what": record.pop("compared"), "reason": record["reason"] or ""}
 
 
-def _causes(experiment: Experiment, recommenders: Names, users: Names) -> Iterator[dict[str, Any]]:
-    for row in causes(experiment):
-        means = row.record()["means"]
-        record: dict[str, Any] = {
-            "recommender": recommenders[row.recommender],
-            "user": users[row.user],
-            "measure": row.measure.name,
-            "turn": row.turn,
-        }
-        record |= {column: means[cell] for column, cell in CELLS.items()}
-        effects = {
-            "user": row.of_user,
-            "qrels": row.of_qrels,
-            "total": row.total,
-            "interaction": row.interaction,
-        }
-        for name, one in effects.items():
-            record |= {f"{name}_{field}": getattr(one, field) for field in INTERVAL}
-        yield plain_values(record)
-
-
-def _improvements(experiment: Experiment, recommenders: Names) -> Iterator[dict[str, Any]]:
-    for row in results_table(experiment).improvements:
-        yield row.record() | {"recommender": recommenders[row.recommender]}
+def _cause(row: Causes) -> dict[str, Any]:
+    record = row.record()
+    means, effects = record.pop("means"), record.pop("effects")
+    record |= {column: means[cell] for column, cell in CELLS.items()}
+    for name, one in effects.items():
+        record |= {f"{name}_{field}": one[field] for field in INTERVAL}
+    return record
 
 
 def _sensitivity(
@@ -156,10 +136,3 @@ def _sensitivity(
         common = record | {"user": users[row.user], "reason": row.reason or ""}
         for name, mean in means.items():
             yield common | {"recommender": recommenders[name], "mean": mean}
-
-
-def _notes(experiment: Experiment) -> Iterator[dict[str, Any]]:
-    for text in experiment.notes:
-        yield {"text": text}
-    for text in results_table(experiment).faults:
-        yield {"text": text, "is_fault": True}

@@ -111,7 +111,7 @@ class Runs(Endpoint):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        rows = self.experiment(slug).versions.order_by("-number")
+        rows = self.experiment(slug).versions.order_by("-number").defer("packed_record")
         return page(request, rows, ExperimentRunRowSerializer)
 
     @writes("request_run", ExperimentRunInput, ExperimentRunSerializer, status=HTTPStatus.ACCEPTED)
@@ -165,7 +165,6 @@ def _run(
 ) -> ExperimentVersion:
     experiment = endpoint.experiment(slug, permission)
     version: ExperimentVersion = get_object_or_404(experiment.versions, number=number)
-    version.experiment = experiment
     return version
 
 
@@ -177,7 +176,7 @@ def _record(version: ExperimentVersion) -> dict[str, Any]:
 
 
 def _accepted(request: Request, slug: str, version: ExperimentVersion) -> Response:
-    version.refresh_from_db(fields=["n_pieces", "finished_at"])
+    version.refresh_from_db(fields=["n_pieces", "packed_record", "finished_at"])
     headers = {"Location": address_of(request, "run", slug, version.number), "Retry-After": "2"}
     return Response(_record(version), status=HTTPStatus.ACCEPTED, headers=headers)
 
@@ -262,19 +261,14 @@ def content_of(version: ExperimentVersion) -> Record:
         return {"answer": "", "details": [], "tables": {}, "notes": [], "faults": []}
     run = StoredRun(version)
     view = ExperimentView(run, {})
-    tables = {
-        "results": run.last.values(),
-        "comparisons": run.comparisons,
-        "causes": run.causes,
-        "switches": run.switches,
-        "improvements": run.improvements,
-    }
+    names = ("comparisons", "causes", "switches", "improvements")
     return {
         "answer": view.answer.first_sentence,
         "details": list(view.answer.details),
-        "tables": {name: list(map(_row_record, rows)) for name, rows in tables.items()},
-        "notes": view.notes,
-        "faults": view.faults,
+        "tables": {"results": list(map(_row_record, run.last.values()))}
+        | {name: version.record[name] for name in names},
+        "notes": version.record["notes"],
+        "faults": version.record["faults"],
     }
 
 

@@ -1,8 +1,12 @@
+from functools import cached_property
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
 from accounts.models import Team, TeamRowQuerySet
 from annotation.models import Study
+from results.models import unpack_record
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
 
@@ -68,7 +72,7 @@ class TargetJudgment(models.Model):
 
 
 class ExperimentVersion(models.Model):
-    """A run with fixed settings; its rows never change."""
+    """A run with fixed settings; what came out never changes."""
 
     experiment = models.ForeignKey(
         StoredExperiment, on_delete=models.CASCADE, related_name="versions"
@@ -80,6 +84,7 @@ class ExperimentVersion(models.Model):
     )
     rules = models.JSONField(help_text="The settings it was made by.")
     n_pieces = models.PositiveIntegerField(default=0)
+    packed_record = ContentField(null=True, editable=False)
     finished_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -103,6 +108,11 @@ class ExperimentVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number} of experiment {self.experiment_id}"
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Comparisons, causes, switches, improvements, notes and faults, which are read whole."""
+        return unpack_record(self.packed_record) if self.packed_record else {}
 
 
 class SimulatedUser(models.Model):
@@ -246,85 +256,6 @@ class TargetValue(OfRecommender):
     value = models.FloatField()
 
 
-class SwitchCount(OfRecommender):
-    version = models.ForeignKey(
-        ExperimentVersion, on_delete=models.CASCADE, related_name="switches"
-    )
-    n_switches = models.PositiveIntegerField(help_text="Critiques with an alternative in mind.")
-    n_dialogues = models.PositiveIntegerField()
-    n_found = models.PositiveIntegerField(help_text="Dialogues that ended with an accepted item.")
-    n_left = models.PositiveIntegerField(help_text="Dialogues whose user left before that.")
-
-
-class ComparisonRow(OfVersion):
-    """Two users of a recommender, or two recommenders of a user; p after Holm."""
-
-    class What(models.TextChoices):
-        USERS = "users"
-        RECOMMENDERS = "recommenders"
-
-    version = models.ForeignKey(
-        ExperimentVersion, on_delete=models.CASCADE, related_name="comparisons"
-    )
-    what = models.CharField(max_length=12, choices=What)
-    within = models.CharField(max_length=200, help_text="Name of the recommender, or the user.")
-    a = models.CharField(max_length=200)
-    b = models.CharField(max_length=200)
-    measure = models.CharField(max_length=LONGEST_NAME)
-    turn = models.PositiveSmallIntegerField()
-    delta = models.FloatField(null=True)
-    ci_low = models.FloatField(null=True)
-    ci_high = models.FloatField(null=True)
-    test = models.CharField(max_length=40)
-    p = models.FloatField(null=True)
-    p_adjusted = models.FloatField(null=True)
-    n_targets = models.PositiveIntegerField()
-    n_better = models.PositiveIntegerField()
-    n_worse = models.PositiveIntegerField()
-    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
-
-
-class CauseRow(OfRecommender):
-    """The 2 x 2 of user (first, this one) and qrels (target, target and alternatives)."""
-
-    version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="causes")
-    measure = models.CharField(max_length=LONGEST_NAME)
-    turn = models.PositiveSmallIntegerField()
-    base_target = models.FloatField(null=True)
-    base_all = models.FloatField(null=True)
-    meta_target = models.FloatField(null=True)
-    meta_all = models.FloatField(null=True)
-    user_delta = models.FloatField(null=True)
-    user_ci_low = models.FloatField(null=True)
-    user_ci_high = models.FloatField(null=True)
-    qrels_delta = models.FloatField(null=True)
-    qrels_ci_low = models.FloatField(null=True)
-    qrels_ci_high = models.FloatField(null=True)
-    total_delta = models.FloatField(null=True)
-    total_ci_low = models.FloatField(null=True)
-    total_ci_high = models.FloatField(null=True)
-    interaction_delta = models.FloatField(null=True)
-    interaction_ci_low = models.FloatField(null=True)
-    interaction_ci_high = models.FloatField(null=True)
-
-
-class ImprovementRow(OfVersion):
-    version = models.ForeignKey(
-        ExperimentVersion, on_delete=models.CASCADE, related_name="improvements"
-    )
-    recommender = models.ForeignKey(SimulatedRecommender, on_delete=models.CASCADE)
-    measure = models.CharField(max_length=LONGEST_NAME)
-    base = models.FloatField()
-    best = models.FloatField()
-    best_user = models.CharField(max_length=200)
-    percent_of_base = models.FloatField(null=True)
-    percent_symmetric = models.FloatField(null=True)
-    best_of = models.PositiveSmallIntegerField()
-    expected_gain_se = models.FloatField(
-        help_text="Standard errors by which the best of so many equal rows exceeds their mean."
-    )
-
-
 class SensitivityRow(OfRecommender):
     """The mean under another choice of evaluation, and Kendall's tau-b of the order of recommenders
     with the result's own order, null with a reason. For a share of the judgments, the mean over
@@ -341,11 +272,3 @@ class SensitivityRow(OfRecommender):
     tau_low = models.FloatField(null=True)
     tau_high = models.FloatField(null=True)
     reason = models.CharField(max_length=LONGEST_REASON, blank=True)
-
-
-class ExperimentNote(OfVersion):
-    """A fault is an impossible value."""
-
-    version = models.ForeignKey(ExperimentVersion, on_delete=models.CASCADE, related_name="notes")
-    text = models.TextField()
-    is_fault = models.BooleanField(default=False)

@@ -348,6 +348,6 @@ def experiments_of(user: User) -> dict[int, StoredExperiment]:
     versions = ExperimentVersion.objects.filter(experiment__in=list(found))
     for one in found.values():
         one.finished = []  # type: ignore[attr-defined]
-    for version in versions.exclude(finished_at=None).order_by("-number"):
+    for version in versions.exclude(finished_at=None).order_by("-number").defer("packed_record"):
         found[version.experiment_id].finished.append(version)  # type: ignore[attr-defined]
     return found

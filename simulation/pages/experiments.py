@@ -72,7 +72,7 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind; those who may analyse run it."""
     is_post = request.method == "POST"
     row = experiment_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
-    versions = list(row.versions.all())
+    versions = list(row.versions.defer("packed_record"))
     version = choose_version(request, versions)
     form = _form(request, row, version)
     if form is not None and is_post and form.is_valid():
@@ -200,7 +200,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
     file."""
     row = experiment_for(request, slug)
-    version = choose_version(request, row.versions.all())
+    version = choose_version(request, row.versions.defer("packed_record"))
     if version is None or version.finished_at is None:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)
@@ -322,7 +322,7 @@ def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """Access: those who may export."""
     row = experiment_for(request, slug, Permission.EXPORT)
-    version = choose_version(request, row.versions.exclude(finished_at=None))
+    version = choose_version(request, row.versions.exclude(finished_at=None).defer("packed_record"))
     content = None if version is None else _content(name, StoredRun(version))
     if version is None or content is None:
         raise Http404(f"There is no download {name}.")

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isclose
+from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _, gettext_lazy
@@ -9,15 +10,10 @@ from presentation.documents import Cell, Column, Number, P, Table
 from presentation.row_files import Kind, RowFile
 from simulation.experiments import EVALUATION_BY_MODE
 from simulation.models import (
-    CauseRow,
-    ComparisonRow,
-    ExperimentNote,
     ExperimentVersion,
-    ImprovementRow,
     SensitivityRow,
     SimulatedRecommender,
     SimulatedUser,
-    SwitchCount,
     TurnResult,
 )
 
@@ -94,31 +90,12 @@ class StoredRun:
         rows = self._with_names(self.version.results.filter(measure=measure))
         return sorted(rows, key=lambda row: self.names.index(row.recommender.name))
 
-    @cached_property
-    def comparisons(self) -> list[ComparisonRow]:
-        return list(self.version.comparisons.all())
-
-    @cached_property
-    def causes(self) -> list[CauseRow]:
-        return list(self._with_names(self.version.causes.all()))
-
-    @cached_property
-    def switches(self) -> list[SwitchCount]:
-        return list(self._with_names(self.version.switches.all()))
-
-    @cached_property
-    def improvements(self) -> list[ImprovementRow]:
-        rows = list(self.version.improvements.all())
-        for row in rows:
-            row.recommender = self.recommenders[row.recommender_id]
-        return rows
+    def rows(self, table: str) -> list[SimpleNamespace]:
+        """Of comparisons, causes, switches or improvements."""
+        return [SimpleNamespace(**row) for row in self.version.record[table]]
 
     def sensitivity(self, measure: str) -> list[SensitivityRow]:
         return list(self._with_names(self.version.sensitivity.filter(measure=measure)))
-
-    @cached_property
-    def notes(self) -> list[ExperimentNote]:
-        return list(self.version.notes.all())
 
     def _with_names(self, rows: Any) -> Iterator[Any]:
         for row in rows:
@@ -144,7 +121,11 @@ class StoredRun:
             "settings": self.version.rules,
             "users": list(self.version.users.order_by("position").values(*USER_FIELDS)),
             "recommenders": self.names,
-            "notes": [{"text": note.text, "is_fault": note.is_fault} for note in self.notes],
+            "notes": [
+                {"text": text, "is_fault": name == "faults"}
+                for name in ("notes", "faults")
+                for text in self.version.record[name]
+            ],
         }
 
 
@@ -212,7 +193,7 @@ def is_tied(a: float, b: float) -> bool:
 
 
 def _improvement_rows(run: StoredRun) -> list[tuple[Cell, ...]]:
-    rows = {(row.recommender.name, row.measure): row for row in run.improvements}
+    rows = {(row.recommender, row.measure): row for row in run.rows("improvements")}
     if not rows:
         return []
     cells = [rows[name, measure] for name in run.names for measure in run.measures]
@@ -230,8 +211,8 @@ def _percent(value: float | None) -> Cell:
     return Number(value, 1, reason=_("SimBase's mean is 0"))
 
 
-def _best_of(run: StoredRun, row: ImprovementRow) -> str:
-    name = row.recommender.name
+def _best_of(run: StoredRun, row: SimpleNamespace) -> str:
+    name = row.recommender
     others = [run.last[user, name, row.measure].mean or 0.0 for user in run.user_names[1:]]
     if (n_tied := sum(is_tied(mean, row.best) for mean in others)) > 1:
         return _("{tied} of {n} alike").format(tied=n_tied, n=row.best_of)
@@ -275,7 +256,7 @@ def comparisons_table(run: StoredRun, measures: Sequence[str]) -> Table:
                 P(row.p),
                 P(row.p_adjusted),
             )
-            for row in run.comparisons
+            for row in run.rows("comparisons")
             if row.measure in measures
         ],
         note=_(
@@ -305,8 +286,8 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
         ),
         [
             (
-                row.recommender.name,
-                row.user.name,
+                row.recommender,
+                row.user,
                 *_measure_cell(measures, row.measure),
                 *(
                     Number(value, 3)
@@ -317,7 +298,7 @@ def causes_table(run: StoredRun, measures: Sequence[str]) -> Table:
                 Number(row.total_delta, 3, row.total_ci_low, row.total_ci_high),
                 Number(row.interaction_delta, 3, row.interaction_ci_low, row.interaction_ci_high),
             )
-            for row in run.causes
+            for row in run.rows("causes")
             if row.measure in measures
         ],
         note=_(
@@ -342,14 +323,14 @@ def switches_table(run: StoredRun) -> Table:
         ),
         [
             (
-                row.recommender.name,
-                row.user.name,
+                row.recommender,
+                row.user,
                 row.n_switches,
                 row.n_dialogues,
                 row.n_found,
                 row.n_left,
             )
-            for row in run.switches
+            for row in run.rows("switches")
         ],
     )
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,10 +17,7 @@ from presentation.records import group_values
 from results.kinds import Chart
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import (
-    CauseRow,
-    ComparisonRow,
     ExperimentVersion,
-    ImprovementRow,
     StoredCatalogue,
     StoredRecommender,
     TurnResult,
@@ -46,14 +44,14 @@ class ExperimentView:
             self.measure,
             self.version.experiment.catalogue.kind == StoredCatalogue.Kind.STAND_IN,
             [row for row in self.run.last.values() if row.measure == self.measure],
-            self._of_measure(self.run.comparisons),
-            self._of_measure(self.run.causes),
-            self._of_measure(self.run.improvements),
+            self._of_measure("comparisons"),
+            self._of_measure("causes"),
+            self._of_measure("improvements"),
             self.run.is_mixed,
         )
 
-    def _of_measure(self, rows: list[Any]) -> list[Any]:
-        return [row for row in rows if row.measure == self.measure]
+    def _of_measure(self, table: str) -> list[SimpleNamespace]:
+        return [row for row in self.run.rows(table) if row.measure == self.measure]
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -67,14 +65,6 @@ class ExperimentView:
     @cached_property
     def turns(self) -> Table:
         return turns_table(self.run, self._rows)
-
-    @property
-    def faults(self) -> list[str]:
-        return [note.text for note in self.run.notes if note.is_fault]
-
-    @property
-    def notes(self) -> list[str]:
-        return [note.text for note in self.run.notes if not note.is_fault]
 
     @property
     def query(self) -> str:
@@ -166,9 +156,9 @@ class ExperimentAnswer:
     measure: str
     is_stand_in: bool
     results: Sequence[TurnResult]
-    comparisons: Sequence[ComparisonRow]
-    causes: Sequence[CauseRow]
-    improvements: Sequence[ImprovementRow]
+    comparisons: Sequence[SimpleNamespace]
+    causes: Sequence[SimpleNamespace]
+    improvements: Sequence[SimpleNamespace]
     is_mixed: bool = False
 
     @cached_property
@@ -187,7 +177,7 @@ class ExperimentAnswer:
         return {
             row.b if row.a == first else row.a
             for row in self.comparisons
-            if row.what == ComparisonRow.What.RECOMMENDERS
+            if row.what == "recommenders"
             and row.within == user
             and first in (row.a, row.b)
             and row.p_adjusted is not None
@@ -256,7 +246,7 @@ class ExperimentAnswer:
     def _underestimation(self) -> Iterator[str]:
         """By recommender: the user whose mean is furthest above the first user's with the target
         alone, and how much of that is due to the qrels."""
-        for name, rows in group_values((row.recommender.name, row) for row in self.causes).items():
+        for name, rows in group_values((row.recommender, row) for row in self.causes).items():
             # Named beforehand, not the best one: the last of the design.
             row = rows[-1]
             if row.total_delta is None:
@@ -266,7 +256,7 @@ class ExperimentAnswer:
             said = text.format(
                 name=name,
                 change=f"{signed(row.total_delta)} {interval}".rstrip(),
-                user=row.user.name,
+                user=row.user,
                 low=format_number(row.base_target),
                 high=format_number(row.meta_all),
                 qrels=signed(row.qrels_delta),
@@ -275,7 +265,7 @@ class ExperimentAnswer:
             yield CodedText(said, code=text.code)
 
     @staticmethod
-    def _of_cause(row: CauseRow) -> CodedText:
+    def _of_cause(row: SimpleNamespace) -> CodedText:
         if row.total_ci_low is not None and row.total_ci_low > 0:
             return CodedText(
                 _(
@@ -304,7 +294,7 @@ class ExperimentAnswer:
         )
 
     def _users(self) -> Iterator[str]:
-        rows = [row for row in self.comparisons if row.what == ComparisonRow.What.USERS]
+        rows = [row for row in self.comparisons if row.what == "users"]
         if not rows:
             return
         differ = [row for row in rows if (row.p_adjusted or 1.0) < SIGNIFICANT]
@@ -326,7 +316,7 @@ class ExperimentAnswer:
         results = group_values((one.recommender.name, one) for one in self.results)
         for row in self.improvements:
             # The first is SimBase's; one of several equal means is the best of none.
-            others = results[row.recommender.name][1:]
+            others = results[row.recommender][1:]
             n_tied = sum(is_tied(one.mean or 0.0, row.best) for one in others)
             if (
                 row.best > row.base
@@ -339,7 +329,7 @@ class ExperimentAnswer:
                 ).format(
                     user=row.best_user,
                     n=row.best_of,
-                    name=row.recommender.name,
+                    name=row.recommender,
                     gain=f"{row.expected_gain_se:.2f}",
                 )
 

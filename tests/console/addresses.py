@@ -254,7 +254,7 @@ SLUGS = {
 }
 
 
-def address(name, slug="", **more):
+def address(name, slug="", /, **more):
     parts = {
         part: value() if callable(value) else value
         for part, value in PARTS.get(name, {}).items()

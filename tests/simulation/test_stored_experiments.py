@@ -9,6 +9,7 @@ from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit, TargetsUnfit
 from simulation.experiments import run_experiment
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment, StoredRecommender
+from simulation.pages.tables import StoredRun
 from simulation.plans import named_recommender, plan_of
 from simulation.reports import results_table
 from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
@@ -88,12 +89,13 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
             name: approximately(record[name]) if name != "measure" else record[name]
             for name in names
         }
-    for row, one in zip(version.comparisons.all(), compare_all(whole), strict=True):
+    run = StoredRun(version)
+    for row, one in zip(run.rows("comparisons"), compare_all(whole), strict=True):
         record = one.record()
         assert (row.a, row.b, row.within) == (record["a"], record["b"], record["within"])
         for name in ("delta", "ci_low", "ci_high", "p", "p_adjusted"):
             assert getattr(row, name) == approximately(record[name])
-    for row, one in zip(version.causes.all(), causes(whole), strict=True):
+    for row, one in zip(run.rows("causes"), causes(whole), strict=True):
         assert (row.base_target, row.meta_all) == approximately((one.means[0][0], one.means[1][1]))
         assert row.total_delta == approximately(one.total.delta)
         assert row.user_delta + row.qrels_delta == pytest.approx(row.total_delta)
@@ -108,10 +110,10 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
     for stored_row, expected_row in zip(rows, expected_rows, strict=True):
         assert stored_row[:4] == expected_row[:4]
         assert stored_row[4:] == tuple(map(approximately, expected_row[4:]))
-    for row, one in zip(version.improvements.all(), results_table(whole).improvements, strict=True):
+    for row, one in zip(run.rows("improvements"), results_table(whole).improvements, strict=True):
         assert row.percent_of_base == approximately(one.record()["percent_of_base"])
         assert (row.best_user, row.best_of) == (one.best_user, one.n_rows)
-    assert [note.text for note in version.notes.filter(is_fault=False)] == list(whole.notes)
+    assert version.record["notes"] == list(whole.notes)
     # Rows are means over seeds and targets, and switches are counted.
     of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
     means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
@@ -126,10 +128,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
         )
         assert np.mean(values.values_list("value", flat=True)) == pytest.approx(mean)
         assert values.count() == version.experiment.n_targets
-    counts = {
-        (row.recommender.name, row.user.name): row
-        for row in version.switches.select_related("recommender", "user")
-    }
+    counts = {(row.recommender, row.user): row for row in run.rows("switches")}
     log = whole.logs["embedding"]
     for user, n in zip(log.users, log.n_switches().tolist(), strict=True):
         assert counts["embedding", user.name].n_switches == n

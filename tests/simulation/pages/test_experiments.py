@@ -3,6 +3,7 @@ import json
 import re
 from dataclasses import replace
 from io import BytesIO, StringIO
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import numpy as np
@@ -13,14 +14,10 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry
 from simulation.models import (
-    CauseRow,
-    SimulatedRecommender,
-    SimulatedUser,
     StoredCatalogue,
     StoredExperiment,
 )
 from simulation.pages.forms import RunForm, initial_of
-from simulation.pages.tables import StoredRun
 from simulation.pages.view import ExperimentAnswer
 from simulation.stored_catalogues import packed, read_stored
 from simulation.stored_experiments import request_run
@@ -233,7 +230,7 @@ def test_the_page_of_a_mixed_table_has_the_articles_improvement(rosa, users, sho
     view = rosa.get(f"{where}?version={version.number}").context["view"]
     assert (view.run.is_mixed, view.run.is_articles) == (True, True)
     assert "users_differ_mixed" in {getattr(each, "code", "") for each in view.answer.details}
-    assert StoredRun(version).improvements
+    assert view.run.rows("improvements")
 
 
 @pytest.mark.slow
@@ -271,9 +268,9 @@ def test_no_more_is_said_of_a_change_than_its_interval_allows():
         (-0.3, -0.1, "overestimates"),
         (-0.1, 0.3, "not_different"),
     ):
-        row = CauseRow(
-            recommender=SimulatedRecommender(name="embedding"),
-            user=SimulatedUser(name="MetaSimTol"),
+        row = SimpleNamespace(
+            recommender="embedding",
+            user="MetaSimTol",
             base_target=0.3,
             meta_all=0.5,
             total_delta=0.2,

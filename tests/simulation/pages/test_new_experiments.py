@@ -154,8 +154,7 @@ def test_a_recommender_is_trained_and_then_used(rosa, users, team):
     assert version.finished_at is not None
     names = version.recommenders.values_list("name", "sha256")
     assert list(names) == [("random", ""), ("Mine", row.sha256)]
-    texts = " ".join(version.notes.values_list("text", flat=True))
-    assert "Mine" in texts
+    assert "Mine" in " ".join(version.record["notes"])
     asked = rosa.get(reverse("console:recommender-delete", args=[row.pk]))
     assert asked.context["n_epochs"] == 2
     answer = rosa.post(reverse("console:recommender-delete", args=[row.pk]), follow=True)
