@@ -96,7 +96,7 @@ class Basis:
         """The study of a pool whose judgments were evaluated; without an evaluation, or where
         nothing says which those were, the last one."""
         rows = PoolStudy.objects.filter(version__collection=self.collection)
-        rows = rows.select_related("version__pool_summary", "study").order_by("pk")
+        rows = rows.select_related("version", "study").order_by("pk")
         return (rows.filter(study=self.study.study) if self.study else rows).last()
 
     @cached_property
@@ -313,7 +313,7 @@ def _of_pool(basis: Basis) -> Iterator[str]:
             ),
             code="nothing_uniform",
         )
-    if n := basis.pool.pool_summary.n_faults:
+    if n := basis.pool.facts["n_faults"]:
         text = ngettext(
             "What the pool would have shown without its fault: {n} was found.",
             "What the pool would have shown without its faults: {n} were found.",

@@ -12,7 +12,6 @@ from error_codes import CodedText
 from presentation.records import group_values
 from results.models import Result
 from retrieval.models import (
-    CandidateSource,
     CollectionFile,
     EvaluationWeights,
     PooledTopic,
@@ -62,7 +61,7 @@ class FaultCount:
 class PoolView:
     def __init__(self, version: Result, topic: str = "") -> None:
         self.version, self.topic_name = version, topic
-        self.summary = version.pool_summary
+        self.facts = version.facts
 
     @cached_property
     def faults(self) -> list[FaultCount]:
@@ -74,10 +73,6 @@ class PoolView:
     @cached_property
     def findings(self) -> list[PoolFinding]:
         return list(PoolFinding.objects.filter(version=self.version)[:MOST_FINDINGS])
-
-    @cached_property
-    def sources(self) -> list[CandidateSource]:
-        return list(self.version.candidate_sources.all())
 
     @cached_property
     def replacements(self) -> list[tuple[str, int]]:
@@ -93,17 +88,21 @@ class PoolView:
 
     @property
     def answer(self) -> str:
-        row, n = self.summary, self.version.facts["n_topics"]
+        facts, n = self.facts, self.facts["n_topics"]
+        least, most = facts["n_least"], facts["n_most"]
         targets = ngettext("{n} target", "{n} targets", n).format(n=f"{n:,}")
         each = (
-            ngettext("{n} candidate each", "{n} candidates each", row.n_least).format(n=row.n_least)
-            if row.n_least == row.n_most
-            else _("{least} to {most} candidates each").format(least=row.n_least, most=row.n_most)
+            ngettext("{n} candidate each", "{n} candidates each", least).format(n=least)
+            if least == most
+            else _("{least} to {most} candidates each").format(least=least, most=most)
         )
         return _(
             "{targets} with {each}: {slots} judgments to make, of {documents} documents."
         ).format(
-            targets=targets, each=each, slots=f"{row.n_slots:,}", documents=f"{row.n_documents:,}"
+            targets=targets,
+            each=each,
+            slots=f"{facts['n_slots']:,}",
+            documents=f"{facts['n_documents']:,}",
         )
 
     @property
@@ -117,28 +116,27 @@ class PoolView:
     @property
     def has_hubs(self) -> bool:
         """Whether a share of the targets is more than the one or two that any candidate reaches."""
-        n_topics: int = self.version.facts["n_topics"]
-        return self.summary.hub_share * n_topics >= LEAST_TARGETS_OF_A_HUB
+        return bool(self.facts["hub_share"] * self.facts["n_topics"] >= LEAST_TARGETS_OF_A_HUB)
 
     @property
     def hubs(self) -> str:
-        row = self.summary
+        facts, n = self.facts, self.facts["n_hubs"]
         if not self.has_hubs:
             return _(
                 "Too few targets to speak of hubs; {anti} of the documents are in no pool."
-            ).format(anti=f"{row.anti_hubs:.1%}")
+            ).format(anti=f"{facts['anti_hubs']:.1%}")
         text = ngettext(
             "{n} document is in at least {share} of the pools and takes {slots} of the slots; "
             "{anti} of the documents are in none.",
             "{n} documents are in at least {share} of the pools and take {slots} of the slots; "
             "{anti} of the documents are in none.",
-            row.n_hubs,
+            n,
         )
         return text.format(
-            n=f"{row.n_hubs:,}",
-            share=f"{row.hub_share:.0%}",
-            slots=f"{row.hub_slots:.1%}",
-            anti=f"{row.anti_hubs:.1%}",
+            n=f"{n:,}",
+            share=f"{facts['hub_share']:.0%}",
+            slots=f"{facts['hub_slots']:.1%}",
+            anti=f"{facts['anti_hubs']:.1%}",
         )
 
     @cached_property

@@ -296,11 +296,11 @@ def _summarize_evaluation(version: Result) -> Record:
 
 def _summarize_pool(version: Result) -> Record:
     view = PoolView(version)
-    summary = [_read_row(view.summary)]
+    counts = {name: value for name, value in version.facts.items() if name != "n_topics"}
     findings = PoolFinding.objects.filter(version=version)
     tables = {
-        "summary": summary,
-        "sources": [_read_row(one) for one in view.sources],
+        "summary": [counts],
+        "sources": version.record["sources"],
         "passed_over": [{"reason": reason, "n": n} for reason, n in view.replacements],
         "findings": [_read_row(one) for one in findings],
     }

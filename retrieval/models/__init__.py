@@ -10,7 +10,6 @@ from retrieval.models.collections import (
     result_collection,
 )
 from retrieval.models.results import (
-    CandidateSource,
     DryPoolSource,
     EvaluatedMeasure,
     EvaluationWeights,
@@ -19,7 +18,6 @@ from retrieval.models.results import (
     PoolReplacement,
     PoolSlot,
     PoolStudy,
-    PoolSummary,
     ResultFile,
     ResultRow,
     ResultType,
@@ -31,7 +29,6 @@ from retrieval.models.results import (
 )
 
 __all__ = [
-    "CandidateSource",
     "Collection",
     "CollectionFile",
     "CollectionFileQuerySet",
@@ -46,7 +43,6 @@ __all__ = [
     "PoolReplacement",
     "PoolSlot",
     "PoolStudy",
-    "PoolSummary",
     "PooledTopic",
     "ResultFile",
     "ResultRow",

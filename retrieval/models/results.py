@@ -146,42 +146,6 @@ class SampledTarget(ResultRow):
     inclusion = models.FloatField(default=1.0, help_text="The probability that it was drawn.")
 
 
-class PoolSummary(models.Model):
-    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="pool_summary")
-    n_slots = models.PositiveIntegerField()
-    n_documents = models.PositiveIntegerField()
-    n_catalogue = models.PositiveIntegerField()
-    n_planned = models.PositiveIntegerField(null=True, help_text="Candidates of each topic.")
-    n_least = models.PositiveIntegerField()
-    n_most = models.PositiveIntegerField()
-    n_short = models.PositiveIntegerField(help_text="Topics with fewer than planned.")
-    n_unmet = models.PositiveIntegerField(help_text="Topics of which a quota is not met.")
-    n_replacements = models.PositiveIntegerField()
-    n_hubs = models.PositiveIntegerField()
-    hub_share = models.FloatField(help_text="Of the topics, from which on it is a hub.")
-    hub_slots = models.FloatField(help_text="Share of all slots that hubs take.")
-    anti_hubs = models.FloatField(help_text="Share of the catalogue that is in no pool.")
-    skewness = models.FloatField(null=True, help_text="Of how many pools a document is in.")
-    n_faults = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"pool {self.version_id}: {self.n_slots} slots"
-
-
-class CandidateSource(ResultRow):
-    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="candidate_sources")
-    name = models.CharField(max_length=LONGEST_SOURCE)
-    kind = models.CharField(max_length=20)
-    signature = models.TextField(blank=True)
-    n_slots = models.PositiveIntegerField()
-    n_documents = models.PositiveIntegerField()
-    n_alone = models.PositiveIntegerField(help_text="Slots that no other source lists.")
-    n_for_others = models.PositiveIntegerField(help_text="Slots of another source's quota.")
-    deepest_rank = models.PositiveIntegerField()
-    n_passed_over = models.PositiveIntegerField()
-    n_dry_topics = models.PositiveIntegerField()
-
-
 class PooledTopic(ResultRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pooled_topics")
     topic = models.TextField()

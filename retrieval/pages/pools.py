@@ -93,7 +93,7 @@ def _page(
 ) -> HttpResponse:
     job = _job(collection)
     of_pool = job if job is not None and job.kind == MAKE_POOL else None
-    versions = Result.objects.of(collection, POOL).select_related("pool_summary")
+    versions = Result.objects.of(collection, POOL)
     if not form.is_bound:
         _begin(form, versions.first(), failed_arguments(of_pool))
     faulty = collection.files.filter(kind__in=SOURCES, n_faults__gt=0)
@@ -176,7 +176,7 @@ def pool_for(
     catalogues = ResultFile.objects.filter(version=OuterRef("pk"), kind=KIND.CATALOGUE)
     versions = Result.objects.of(collection, POOL)
     versions = versions.annotate(has_catalogue=Exists(catalogues))
-    version = get_object_or_404(versions.select_related("pool_summary"), number=number)
+    version = get_object_or_404(versions, number=number)
     version.subject = collection
     return version
 

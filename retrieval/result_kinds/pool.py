@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.models import User
 from presentation.files import reason_of
+from presentation.records import plain_values
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
 from results.models import Result
 from retrieval.exceptions import CollectionUnfit, PoolUnfit
 from retrieval.models import (
-    CandidateSource,
     Collection,
     CollectionFile,
     DryPoolSource,
@@ -21,7 +21,6 @@ from retrieval.models import (
     PoolFinding,
     PoolReplacement,
     PoolSlot,
-    PoolSummary,
     ResultFile,
     ResultType,
     SampledTarget,
@@ -134,7 +133,8 @@ class PoolKind(CollectionKind):
         pool, lint = _pool_and_lint(given.inputs, given.settings, given.running)
         require_candidates(pool)
         return Computed(
-            facts={"n_topics": len(pool.targets)},
+            record={"sources": _list_sources(pool)},
+            facts=_count(pool, lint),
             seed=int(given.settings.get("seed", 0)),
             write_rows=lambda result: write_pool_rows(result, pool, lint),
         )
@@ -244,29 +244,25 @@ def targets_of(
     return targets_of_runs(runs, known)
 
 
-def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
+def _count(pool: Pool, lint: PoolLint) -> dict[str, Any]:
     report = pool.report
     candidates, hubs = report["candidates"], report["hubness"]
-    PoolSummary.objects.create(
-        version=version,
-        n_slots=report["n_slots"],
-        n_documents=report["n_documents"],
-        n_catalogue=report["n_catalogue"],
-        n_planned=candidates["planned"],
-        n_least=candidates["least"],
-        n_most=candidates["most"],
-        n_short=report["n_topics_short"],
-        n_unmet=report["n_topics_with_quotas_unmet"],
-        n_replacements=report["n_replacements"],
-        n_hubs=hubs["n_hubs"],
-        hub_share=hubs["hub_share"],
-        hub_slots=hubs["hub_slots"],
-        anti_hubs=hubs["anti_hubs"],
-        skewness=hubs["skewness"],
-        n_faults=len(lint.faults),
-    )
-    facts = {each.name: each for each in pool.sources}
-    write_rows(CandidateSource, (_source_row(version, row, facts) for row in report["sources"]))
+    names = ("n_slots", "n_documents", "n_catalogue", "n_replacements")
+    of_hubs = ("n_hubs", "hub_share", "hub_slots", "anti_hubs", "skewness")
+    return {
+        "n_topics": len(pool.targets),
+        **{name: report[name] for name in names},
+        "n_planned": candidates["planned"],
+        "n_least": candidates["least"],
+        "n_most": candidates["most"],
+        "n_short": report["n_topics_short"],
+        "n_unmet": report["n_topics_with_quotas_unmet"],
+        **plain_values({name: hubs[name] for name in of_hubs}),
+        "n_faults": len(lint.faults),
+    }
+
+
+def write_pool_rows(version: Result, pool: Pool, lint: PoolLint) -> None:
     write_rows(
         PooledTopic,
         ({"version": version, "topic": one.topic, "docno": one.docno} for one in pool.targets),
@@ -303,19 +299,20 @@ REPLACEMENT = ("slot", "source", "source_rank", "docno", "reason", "other")
 DRY = ("source", "quota", "n_listed", "n_missing")
 
 
-def _source_row(
-    version: Result, row: Mapping[str, Any], facts: Mapping[str, SourceFacts]
-) -> dict[str, Any]:
-    known = facts.get(row["source"])
+def _list_sources(pool: Pool) -> list[dict[str, Any]]:
+    facts = {each.name: each for each in pool.sources}
+    drawn = SourceFacts("", "uniform", "")
     names = ("n_slots", "n_documents", "n_alone", "n_for_others", "deepest_rank", "n_dry_topics")
-    return {
-        "version": version,
-        "name": row["source"],
-        "kind": known.kind if known else "uniform",
-        "signature": known.signature if known else "",
-        "n_passed_over": sum(row["replacements"].values()),
-        **{name: row[name] for name in names},
-    }
+    return [
+        {
+            "name": row["source"],
+            "kind": facts.get(row["source"], drawn).kind,
+            "signature": facts.get(row["source"], drawn).signature,
+            "n_passed_over": sum(row["replacements"].values()),
+            **{name: row[name] for name in names},
+        }
+        for row in pool.report["sources"]
+    ]
 
 
 def stored_pool(version: Result) -> Pool:
@@ -339,9 +336,9 @@ def stored_pool(version: Result) -> Pool:
         ),
         plan=plan_of(version.settings),
         sources=tuple(
-            SourceFacts(one.name, one.kind, one.signature)
-            for one in version.candidate_sources.all()
-            if one.signature
+            SourceFacts(one["name"], one["kind"], one["signature"])
+            for one in version.record["sources"]
+            if one["signature"]
         ),
     )
 

@@ -96,10 +96,10 @@ def test_a_stored_pool_is_the_pool_of_the_same_files_and_the_same_again_is_the_s
     stored = stored_pool(version)
     for part in ("targets", "slots", "replacements", "dry", "plan"):
         assert getattr(stored, part) == getattr(pool, part), part
-    summary = version.pool_summary
-    assert (summary.n_slots, summary.n_least, summary.n_most) == (96, 8, 8)
-    assert summary.n_replacements == len(stored.replacements) > 0
-    n_slots = dict(version.candidate_sources.values_list("name", "n_slots"))
+    facts = version.facts
+    assert (facts["n_slots"], facts["n_least"], facts["n_most"]) == (96, 8, 8)
+    assert facts["n_replacements"] == len(stored.replacements) > 0
+    n_slots = {one["name"]: one["n_slots"] for one in version.record["sources"]}
     assert n_slots == {"colour": 36, "shape": 36, "vectors": 24}
     for topic, slots in stored_pool(version).by_topic().items():
         docnos = [slot.docno for slot in slots]

@@ -12,7 +12,7 @@ from hits.models import Batch, Connection
 from metrics.scorers.checkpoints import locate
 from results.models import Result
 from retrieval.collections import link_studies
-from retrieval.models import CandidateSource, CollectionFile, FileFit, PoolFinding
+from retrieval.models import CollectionFile, FileFit, PoolFinding
 from retrieval.pages.candidates import LISTED
 from retrieval.source_files import vectors_of
 from retrieval.stored_files import files_on_disk
@@ -370,11 +370,11 @@ def test_a_pool_of_such_vectors_names_the_model_and_the_catalogue(rosa, with_tex
     file = with_texts.files.embeddings().get()
     form = {"targets": "named", "named": "d0 d1", "method": "depth", "n": 1, "seed": 7}
     rosa.post(POOLS, form | {"uniform": 0, "cap": 0, f"use_{file.pk}": "on"})
-    source = CandidateSource.objects.get()
-    assert f"|model:{MODEL}|weights:" in source.signature
+    [source] = Result.objects.get(kind="pool").record["sources"]
+    assert f"|model:{MODEL}|weights:" in source["signature"]
     catalogue = with_texts.files.get(kind="catalogue")
-    assert f"|catalogue:sha256:{catalogue.sha256[:16]}" in source.signature
-    assert source.signature.startswith(file.signature)
+    assert f"|catalogue:sha256:{catalogue.sha256[:16]}" in source["signature"]
+    assert source["signature"].startswith(file.signature)
     assert file.signature in rosa.get(f"/collections/tracks/files/{file.pk}/").content.decode()
 
 

@@ -1,0 +1,8 @@
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [("retrieval", "0002_pack_pools")]
+
+    operations = [migrations.DeleteModel(name) for name in ("PoolSummary", "CandidateSource")]
