@@ -1,6 +1,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _, gettext_noop, ngettext
@@ -15,9 +17,9 @@ from results.computing import sign_result
 from results.kinds import Chart
 from retrieval.answers.pools import describe_unweighted, find_evaluation_draw
 from retrieval.charts import differences, differences_in_words, topic_differences
-from retrieval.evaluated_runs import SIGNIFICANT, RunOrder
-from retrieval.models import EvaluatedMeasure, ResultFile, RunPair, RunResult
-from retrieval.result_kinds.evaluation import StoredEvaluation
+from retrieval.evaluated_runs import SIGNIFICANT
+from retrieval.models import EvaluatedMeasure, ResultFile, RunResult
+from retrieval.result_kinds.evaluation import StoredEvaluation, order_of
 
 # Fewer topics give no answer, as fewer items give none on Results.
 LEAST_TOPICS = 10
@@ -33,7 +35,7 @@ class EvaluationAnswer:
 
     measure: EvaluatedMeasure
     results: Sequence[RunResult]
-    pairs: Sequence[RunPair]
+    pairs: Sequence[SimpleNamespace]
     n_topics: int
 
     @cached_property
@@ -43,10 +45,7 @@ class EvaluationAnswer:
     @cached_property
     def rivals(self) -> list[RunResult]:
         """The runs that are not significantly worse than the first."""
-        order = RunOrder.of(
-            {row.run.name: row.mean for row in self.results},
-            [(pair.a.name, pair.b.name, pair.delta, pair.p_adjusted) for pair in self.pairs],
-        )
+        order = order_of(self.results, self.pairs)
         first = self.first.run.name
         return [row for row in self.results[1:] if not order.is_better(first, row.run.name)]
 
@@ -83,11 +82,8 @@ class EvaluationAnswer:
         yield from self._judged()
 
     def _lead(self) -> Iterator[str]:
-        pair = next(
-            each
-            for each in self.pairs
-            if {each.a_id, each.b_id} == {self.first.run_id, self.results[1].run_id}
-        )
+        first_two = {row.run.name for row in self.results[:2]}
+        pair = next(each for each in self.pairs if {each.a, each.b} == first_two)
         yield self._lead_text(pair)
         if self.n_topics < LEAST_TOPICS:
             yield CodedText(
@@ -123,8 +119,8 @@ class EvaluationAnswer:
                 code="lead_is_rare",
             )
 
-    def _lead_text(self, pair: RunPair) -> str:
-        is_turned = pair.a_id != self.first.run_id
+    def _lead_text(self, pair: SimpleNamespace) -> str:
+        is_turned = pair.a != self.first.run.name
         delta, low, high = pair.delta, pair.ci_low, pair.ci_high
         if is_turned:
             delta, low, high = _minus(delta), _minus(high), _minus(low)
@@ -235,7 +231,7 @@ class EvaluationView:
 
     @cached_property
     def answer(self) -> EvaluationAnswer:
-        pairs = self.rows.pairs.get(self.measure.pk, [])
+        pairs = self.rows.pairs[self.measure.name]
         return EvaluationAnswer(self.measure, self.results, pairs, self.version.facts["n_topics"])
 
     @cached_property
@@ -298,7 +294,7 @@ class EvaluationView:
 
     @cached_property
     def pairs_finding(self) -> str:
-        pairs = self.rows.pairs.get(self.measure.pk, [])
+        pairs = self.rows.pairs[self.measure.name]
         n = sum(1 for row in pairs if row.p_adjusted is not None and row.p_adjusted < SIGNIFICANT)
         if not self.measure.is_primary:
             return _("not primary: p is not corrected")
@@ -315,7 +311,7 @@ class EvaluationView:
 
     @cached_property
     def weighted_table(self) -> Table | None:
-        return weighted_table(self.rows, [self.measure]) if self.rows.weights else None
+        return weighted_table(self.rows.weighted, [self.measure]) if self.rows.weighted else None
 
 
 def means_table(rows: StoredEvaluation) -> Table:
@@ -368,16 +364,16 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
         [
             (
                 one.name,
-                row.a.name,
-                row.b.name,
-                Number(row.delta, 4, row.ci_low, row.ci_high, reason=row.reason),
+                row.a,
+                row.b,
+                Number(row.delta, 4, row.ci_low, row.ci_high, reason=row.reason or ""),
                 row.test,
                 P(row.p),
                 P(row.p_adjusted),
                 row.n_topics,
             )
             for one in measures
-            for row in rows.pairs.get(one.pk, [])
+            for row in rows.pairs[one.name]
         ],
         note=_(
             "Differences over the topics that count for both. p is adjusted by Holm's method over "
@@ -386,7 +382,8 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
     )
 
 
-def weighted_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Table:
+def weighted_table(weighted: Mapping[str, Any], measures: list[EvaluatedMeasure]) -> Table:
+    names = {one.name for one in measures}
     columns = (
         MEASURE,
         RUN,
@@ -400,15 +397,19 @@ def weighted_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> 
         columns,
         [
             (
-                *(row.measure.name, row.run.name, str(row.other or "")),
-                *(Number(row.value, 4, row.ci_low, row.ci_high, reason=row.reason), row.n_topics),
+                *(row["measure"], row.get("run") or row["a"], row.get("b", "")),
+                Number(
+                    row["mean"] if "mean" in row else row["delta"],
+                    *(4, row["ci_low"], row["ci_high"], row["reason"] or ""),
+                ),
+                row["n_topics"],
             )
-            for row in rows.weighted
-            if row.measure_id in {one.pk for one in measures}
+            for row in (*weighted["means"], *weighted["differences"])
+            if row["measure"] in names
         ],
         note=_(
             "Each topic counts 1 / the probability that it was drawn with, by {name}. Intervals "
             "are Student's t over strata. Means, tests and groups beside these, and the pages on "
             "trust, reuse and a machine's labels, weigh nothing: they are of the topics as drawn."
-        ).format(name=rows.weights.name if rows.weights else ""),
+        ).format(name=weighted["file"]),
     )

@@ -13,7 +13,6 @@ from presentation.records import group_values
 from results.models import Result
 from retrieval.models import (
     CollectionFile,
-    EvaluationWeights,
     PooledTopic,
     PoolFinding,
     PoolReplacement,
@@ -223,9 +222,7 @@ def find_evaluation_draw(evaluation: Result) -> Draw | None:
 
 def describe_unweighted(evaluation: Result, draw: Draw | None) -> str:
     """Of which targets means are that take no notice of unequal probabilities; else empty."""
-    if draw is None or not draw.is_unequal:
-        return ""
-    if EvaluationWeights.objects.filter(version=evaluation).exists():
+    if draw is None or not draw.is_unequal or evaluation.record["weighted"]:
         return ""
     return CodedText(
         _(

@@ -12,7 +12,6 @@ from retrieval.models.collections import (
 from retrieval.models.results import (
     DryPoolSource,
     EvaluatedMeasure,
-    EvaluationWeights,
     PooledTopic,
     PoolFinding,
     PoolReplacement,
@@ -21,11 +20,9 @@ from retrieval.models.results import (
     ResultFile,
     ResultRow,
     ResultType,
-    RunPair,
     RunResult,
     SampledTarget,
     TopicValue,
-    WeightedResult,
 )
 
 __all__ = [
@@ -35,7 +32,6 @@ __all__ = [
     "CollectionQuerySet",
     "DryPoolSource",
     "EvaluatedMeasure",
-    "EvaluationWeights",
     "FileFit",
     "FilePart",
     "FileTopic",
@@ -47,11 +43,9 @@ __all__ = [
     "ResultFile",
     "ResultRow",
     "ResultType",
-    "RunPair",
     "RunResult",
     "SampleFit",
     "SampledTarget",
     "TopicValue",
-    "WeightedResult",
     "result_collection",
 ]

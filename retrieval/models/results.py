@@ -88,51 +88,6 @@ class TopicValue(OrderedRow):
     value = models.FloatField()
 
 
-class RunPair(ResultRow):
-    """Two runs compared by a measure; `p_adjusted` is empty outside the corrected family."""
-
-    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="pairs")
-    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="pairs")
-    a = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
-    b = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
-    delta = models.FloatField(null=True)
-    ci_low = models.FloatField(null=True)
-    ci_high = models.FloatField(null=True)
-    test = models.CharField(max_length=40)
-    p = models.FloatField(null=True)
-    p_adjusted = models.FloatField(null=True)
-    n_topics = models.PositiveIntegerField()
-    n_better = models.PositiveIntegerField()
-    n_worse = models.PositiveIntegerField()
-    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
-
-
-class EvaluationWeights(models.Model):
-    version = models.OneToOneField(Result, on_delete=models.CASCADE, related_name="weights")
-    sample = models.ForeignKey(Result, on_delete=models.SET_NULL, null=True, related_name="+")
-    name = models.CharField(max_length=LONGEST_NAME)
-    has_strata = models.BooleanField()
-    effective_n = models.FloatField(help_text="Topics of equal weight that would say as much.")
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class WeightedResult(ResultRow):
-    """A run's mean over all targets of the sample, or the difference to another run's."""
-
-    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="weighted_results")
-    measure = models.ForeignKey(EvaluatedMeasure, on_delete=models.CASCADE, related_name="+")
-    run = models.ForeignKey(ResultFile, on_delete=models.CASCADE, related_name="+")
-    other = models.ForeignKey(ResultFile, on_delete=models.CASCADE, null=True, related_name="+")
-    value = models.FloatField(null=True)
-    ci_low = models.FloatField(null=True)
-    ci_high = models.FloatField(null=True)
-    ci_method = models.CharField(max_length=40, blank=True)
-    n_topics = models.PositiveIntegerField()
-    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
-
-
 LONGEST_SOURCE = 100
 LONGEST_QUOTA_REASON = 16
 

@@ -81,7 +81,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 TABLES: dict[str, Callable[[StoredEvaluation], Table]] = {
     "means": means_table,
     "comparisons": lambda rows: pairs_table(rows, rows.measures),
-    "weighted": lambda rows: weighted_table(rows, rows.measures),
+    "weighted": lambda rows: weighted_table(rows.weighted or {}, rows.measures),
 }
 
 
@@ -93,7 +93,7 @@ def _write_file(rows: StoredEvaluation, name: str) -> tuple[str, Any]:
     if base == "topics" and form in ROW_FORMS:
         content_type, write = ROW_FORMS[form]
         return content_type, write(rows.topic_rows())
-    is_known = base in TABLES and (base != "weighted" or rows.weights)
+    is_known = base in TABLES and (base != "weighted" or rows.weighted)
     if not is_known or (file := write_table(TABLES[base](rows), form)) is None:
         raise Http404(f"There is no download {name}.")
     return file

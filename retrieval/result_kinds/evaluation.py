@@ -2,6 +2,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import nan
+from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _, gettext_lazy
@@ -11,21 +12,18 @@ from presentation.records import group_values
 from presentation.row_files import RowFile
 from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result
-from retrieval.evaluated_runs import Evaluation, RunOrder, RunsCompared, RunValues
+from retrieval.evaluated_runs import Evaluation, RunOrder, RunValues
 from retrieval.evaluation import evaluate_runs
 from retrieval.exceptions import CollectionUnfit, RunsUnfit
 from retrieval.models import (
     Collection,
     CollectionFile,
     EvaluatedMeasure,
-    EvaluationWeights,
     ResultFile,
     ResultType,
-    RunPair,
     RunResult,
     SampledTarget,
     TopicValue,
-    WeightedResult,
 )
 from retrieval.result_kinds.base import EvaluationSettings, Kind, RunsKind, settings_of, write_rows
 from retrieval.stored_files import opened_files
@@ -85,13 +83,17 @@ class EvaluationKind(RunsKind):
         evaluation = _evaluated(given.inputs, given.settings, given.running)
         weighted = _weighted(given.subject, evaluation, given.settings)
         return Computed(
+            record={
+                "comparisons": [row.record() for row in evaluation.comparisons],
+                "weighted": _without_notes(weighted.record()) if weighted else None,
+            },
             facts={
                 "n_topics": len(evaluation.topics),
                 "n_without_relevant": evaluation.n_without_relevant,
             },
             notes=[*evaluation.notes, *([] if weighted is None else weighted.notes())],
             seed=evaluation.settings.seed,
-            write_rows=lambda result: _write(result, evaluation, weighted),
+            write_rows=lambda result: _write(result, evaluation),
         )
 
 
@@ -128,7 +130,11 @@ def _weighted(
     )
 
 
-def _write(version: Result, evaluation: Evaluation, weighted: WeightedMeans | None) -> None:
+def _without_notes(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "notes"}
+
+
+def _write(version: Result, evaluation: Evaluation) -> None:
     runs = {one.name: one for one in version.files.all()}
     for each in evaluation.runs:
         run = runs[each.run]
@@ -144,40 +150,6 @@ def _write(version: Result, evaluation: Evaluation, weighted: WeightedMeans | No
     for row in evaluation.results:
         group = groups.get((row.measure.name, row.run))
         _write_result(version, evaluation.topics, row, measures, runs[row.run], group)
-    write_rows(RunPair, (_pair(version, row, measures, runs) for row in evaluation.comparisons))
-    if weighted is not None:
-        _write_weighted(version, weighted, measures, runs)
-
-
-def _write_weighted(
-    version: Result,
-    weighted: WeightedMeans,
-    measures: Mapping[Measure, EvaluatedMeasure],
-    runs: Mapping[str, ResultFile],
-) -> None:
-    EvaluationWeights.objects.create(
-        version=version,
-        sample_id=version.settings[WEIGHTS],
-        name=weighted.weights.name,
-        has_strata=weighted.weights.strata is not None,
-        effective_n=weighted.weights.effective_n,
-    )
-    write_rows(
-        WeightedResult,
-        (
-            {
-                "version": version,
-                "measure": measures[one.measure],
-                "run": runs[one.a],
-                "other": runs[one.b] if one.b else None,
-                **{name: one.limits[name] for name in ("value", "ci_low", "ci_high")},
-                "ci_method": one.mean.method,
-                "n_topics": one.mean.n_topics,
-                "reason": one.mean.reason or "",
-            }
-            for one in (*weighted.means, *weighted.differences)
-        ),
-    )
 
 
 def _write_measures(version: Result, evaluation: Evaluation) -> dict[Measure, EvaluatedMeasure]:
@@ -209,28 +181,20 @@ def _write_result(
     )
 
 
-def _pair(
-    version: Result,
-    row: RunsCompared,
-    measures: Mapping[Measure, EvaluatedMeasure],
-    runs: Mapping[str, ResultFile],
-) -> dict[str, Any]:
-    names = {"a": runs[row.a], "b": runs[row.b], "measure": measures[row.measure]}
-    record = row.record()
-    return record | {"version": version, "reason": record["reason"] or ""} | names
-
-
 RESULT_FIELDS = (
     *("mean", "mean_complete", "mean_other_ties", "n_topics", "ci_low", "ci_high", "ci_method"),
     *("reason", "judged"),
 )
-PAIR_FIELDS = (
-    *("delta", "ci_low", "ci_high", "test", "p", "p_adjusted", "n_topics", "n_better", "n_worse"),
-    "reason",
-)
 SETTINGS = (
     *("ties", "single_precision", "missing", "leave_out_without_relevant", "confidence", "seed"),
 )
+
+
+def order_of(rows: Sequence[RunResult], pairs: Sequence[SimpleNamespace]) -> RunOrder:
+    return RunOrder.of(
+        {row.run.name: row.mean for row in rows},
+        [(pair.a, pair.b, pair.delta, pair.p_adjusted) for pair in pairs],
+    )
 
 
 class StoredEvaluation:
@@ -259,40 +223,22 @@ class StoredEvaluation:
         for row in self.version.results.all():
             row.run = self.files[row.run_id]
             by_measure[row.measure_id].append(row)
+        names = {one.pk: one.name for one in self.measures}
         for measure, rows in by_measure.items():
-            position = {name: at for at, name in enumerate(self.order(measure, rows).names)}
+            order = order_of(rows, self.pairs[names[measure]])
+            position = {name: at for at, name in enumerate(order.names)}
             rows.sort(key=lambda row: position[row.run.name])
         return by_measure
 
-    def order(self, measure: int, rows: Sequence[RunResult]) -> RunOrder:
-        return RunOrder.of(
-            {row.run.name: row.mean for row in rows},
-            [
-                (row.a.name, row.b.name, row.delta, row.p_adjusted)
-                for row in self.pairs.get(measure, [])
-            ],
-        )
-
     @cached_property
-    def pairs(self) -> dict[int, list[RunPair]]:
-        by_measure: dict[int, list[RunPair]] = defaultdict(list)
-        for row in self.version.pairs.all():
-            row.a, row.b = self.files[row.a_id], self.files[row.b_id]
-            by_measure[row.measure_id].append(row)
-        return by_measure
+    def pairs(self) -> dict[str, list[SimpleNamespace]]:
+        rows = self.version.record["comparisons"]
+        return group_values((row["measure"], SimpleNamespace(**row)) for row in rows)
 
-    @cached_property
-    def weights(self) -> EvaluationWeights | None:
-        return EvaluationWeights.objects.filter(version=self.version).first()
-
-    @cached_property
-    def weighted(self) -> list[WeightedResult]:
-        rows = list(self.version.weighted_results.all())
-        names = {one.pk: one for one in self.measures}
-        for row in rows:
-            row.measure, row.run = names[row.measure_id], self.files[row.run_id]
-            row.other = self.files[row.other_id] if row.other_id else None
-        return rows
+    @property
+    def weighted(self) -> dict[str, Any] | None:
+        weighted: dict[str, Any] | None = self.version.record["weighted"]
+        return weighted
 
     @cached_property
     def notes(self) -> list[str]:
@@ -308,13 +254,7 @@ class StoredEvaluation:
         rules = self.version.settings
         return {
             "results": list(self._results(per_topic=per_topic)),
-            "comparisons": [
-                {"a": row.a.name, "b": row.b.name, "measure": one.name}
-                | {name: getattr(row, name) for name in PAIR_FIELDS}
-                | {"reason": row.reason or None}
-                for one in in_order
-                for row in self.pairs.get(one.pk, [])
-            ],
+            "comparisons": [vars(row) for one in in_order for row in self.pairs[one.name]],
             "groups": [{"measure": one.name, "groups": self.groups(one)} for one in primary],
             "runs": [
                 {"run": run.name, "n_topics": run.n_topics}
@@ -326,31 +266,7 @@ class StoredEvaluation:
             "settings": {"primary": [one.name for one in primary], "pairs": True}
             | {name: rules[name] for name in SETTINGS if name in rules},
             "notes": self.notes,
-        } | self._weighted()
-
-    def _weighted(self) -> dict[str, Any]:
-        if (weights := self.weights) is None:
-            return {}
-        means = [row for row in self.weighted if row.other is None]
-        pairs = [row for row in self.weighted if row.other is not None]
-        return {
-            "weighted": {
-                "file": weights.name,
-                "has_strata": weights.has_strata,
-                "effective_n": weights.effective_n,
-                "means": [
-                    {"run": row.run.name, "measure": row.measure.name, "mean": row.value}
-                    | _limits(row)
-                    for row in means
-                ],
-                "differences": [
-                    {"a": row.run.name, "b": str(row.other), "measure": row.measure.name}
-                    | {"delta": row.value}
-                    | _limits(row)
-                    for row in pairs
-                ],
-            }
-        }
+        } | ({"weighted": self.weighted} if self.weighted else {})
 
     def _results(self, *, per_topic: bool) -> Iterator[dict[str, Any]]:
         values = self._topic_values() if per_topic else {}
@@ -387,8 +303,3 @@ class StoredEvaluation:
         for run, topic, value in rows.values_list("result__run", "topic", "value"):
             values[run][topic] = value
         return [values[run.pk] for run in runs]
-
-
-def _limits(row: WeightedResult) -> dict[str, Any]:
-    names = ("ci_low", "ci_high", "ci_method", "n_topics")
-    return {name: getattr(row, name) for name in names} | {"reason": row.reason or None}

@@ -131,9 +131,9 @@ class Conclusions:
                 code="qrels_not_of_pool",
             )
         text = _("{source}: {n} candidates, of which {alone} no other source lists.")
-        for row in view.sources:
-            name = _("Drawn at random") if row.kind == "uniform" else row.name
-            yield text.format(source=name, n=f"{row.n_slots:,}", alone=f"{row.n_alone:,}")
+        for row in pool.record["sources"]:
+            name = _("Drawn at random") if row["kind"] == "uniform" else row["name"]
+            yield text.format(source=name, n=f"{row['n_slots']:,}", alone=f"{row['n_alone']:,}")
         for fault in view.faults:
             yield CodedText(
                 _("Fault: {title} ({n}).").format(title=fault.title, n=f"{fault.n:,}"),
