@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,21 +28,28 @@ CELLS = {
     "meta_all": "meta, target and alternatives",
 }
 INTERVAL = ("delta", "ci_low", "ci_high")
-Names = Mapping[str, Any]
+# Columns of texts, which are empty where a record has None.
+TEXTS = ("reason", "ci_method")
 
 
 def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
-    users: Names = {row.name: row for row in version.users.all()}
-    recommenders: Names = {row.name: row for row in version.recommenders.all()}
+    users = {row.name: row for row in version.users.all()}
+    recommenders = {row.name: row for row in version.recommenders.all()}
+
+    def with_keys(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"recommender": recommenders[row["recommender"]], "user": users[row["user"]]}
+
     tables: tuple[tuple[type[models.Model], Iterable[dict[str, Any]]], ...] = (
-        (TurnResult, _turn_results(experiment, recommenders, users)),
-        (SeedResult, _seed_results(experiment, recommenders, users)),
-        (TargetValue, _target_values(experiment, recommenders, users)),
-        (SensitivityRow, _sensitivity(experiment, recommenders, users)),
+        (TurnResult, (_without_none(row.record()) for row in experiment.rows())),
+        (SeedResult, _seed_results(experiment)),
+        (TargetValue, _target_values(experiment)),
+        (SensitivityRow, _sensitivity(experiment)),
     )
     for model, rows in tables:
         for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
-            model._default_manager.bulk_create(model(version=version, **row) for row in some)
+            model._default_manager.bulk_create(
+                model(version=version, **with_keys(row)) for row in some
+            )
     table = results_table(experiment)
     record = {
         "comparisons": list(map(_comparison, compare_all(experiment))),
@@ -56,23 +63,16 @@ def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
     version.save(update_fields=["packed_record", "finished_at"])
 
 
-def _turn_results(
-    experiment: Experiment, recommenders: Names, users: Names
-) -> Iterator[dict[str, Any]]:
-    for row in experiment.rows():
-        record = row.record()
-        record |= {"recommender": recommenders[row.recommender], "user": users[row.user]}
-        yield record | {"reason": record["reason"] or "", "ci_method": record["ci_method"] or ""}
+def _without_none(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {name: record[name] or "" for name in TEXTS if name in record}
 
 
-def _seed_results(
-    experiment: Experiment, recommenders: Names, users: Names
-) -> Iterator[dict[str, Any]]:
+def _seed_results(experiment: Experiment) -> Iterator[dict[str, Any]]:
     for name, each in experiment.outcomes.items():
         for (measure, user, seed, turn), mean in np.ndenumerate(each.values.mean(axis=3)):
             yield {
-                "recommender": recommenders[name],
-                "user": users[experiment.users[user].name],
+                "recommender": name,
+                "user": experiment.users[user].name,
                 "seed": experiment.settings.seeds[seed],
                 "measure": each.measures[measure].name,
                 "turn": turn + 1,
@@ -80,20 +80,14 @@ def _seed_results(
             }
 
 
-def _target_values(
-    experiment: Experiment, recommenders: Names, users: Names
-) -> Iterator[dict[str, Any]]:
+def _target_values(experiment: Experiment) -> Iterator[dict[str, Any]]:
     ids = experiment.catalogue.ids
     targets = [ids[item] for item in experiment.targets.target.tolist()]
     for name, each in experiment.outcomes.items():
         for number, user in enumerate(experiment.users):
             for measure in each.measures:
                 values = each.by_target(measure, number, experiment.settings.n_turns).tolist()
-                common = {
-                    "recommender": recommenders[name],
-                    "user": users[user.name],
-                    "measure": measure.name,
-                }
+                common = {"recommender": name, "user": user.name, "measure": measure.name}
                 for target, value in zip(targets, values, strict=True):
                     yield common | {"target": target, "value": value}
 
@@ -114,8 +108,9 @@ def _switches(experiment: Experiment) -> Iterator[dict[str, Any]]:
 
 
 def _comparison(row: Comparison) -> dict[str, Any]:
-    record = row.record()
-    return record | {"what": record.pop("compared"), "reason": record["reason"] or ""}
+    record = _without_none(row.record())
+    record["what"] = record.pop("compared")
+    return record
 
 
 def _cause(row: Causes) -> dict[str, Any]:
@@ -127,12 +122,8 @@ def _cause(row: Causes) -> dict[str, Any]:
     return record
 
 
-def _sensitivity(
-    experiment: Experiment, recommenders: Names, users: Names
-) -> Iterator[dict[str, Any]]:
+def _sensitivity(experiment: Experiment) -> Iterator[dict[str, Any]]:
     for row in sensitivity(experiment, n_repeats=N_REPEATS):
-        record = row.record()
-        means = record.pop("means")
-        common = record | {"user": users[row.user], "reason": row.reason or ""}
-        for name, mean in means.items():
-            yield common | {"recommender": recommenders[name], "mean": mean}
+        record = _without_none(row.record())
+        for name, mean in record.pop("means").items():
+            yield record | {"recommender": name, "mean": mean}

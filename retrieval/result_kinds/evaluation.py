@@ -85,7 +85,8 @@ class EvaluationKind(RunsKind):
         return Computed(
             record={
                 "comparisons": [row.record() for row in evaluation.comparisons],
-                "weighted": _without_notes(weighted.record()) if weighted else None,
+                "weighted": weighted
+                and {name: one for name, one in weighted.record().items() if name != "notes"},
             },
             facts={
                 "n_topics": len(evaluation.topics),
@@ -128,10 +129,6 @@ def _weighted(
     return weighted_means(
         evaluation, topic_weights(f"sample {sample.number}", evaluation.topics, drawn)
     )
-
-
-def _without_notes(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != "notes"}
 
 
 def _write(version: Result, evaluation: Evaluation) -> None:
