@@ -3,7 +3,6 @@ from tests.console.api.conftest import (  # noqa: F401
     program,
     reader,
     team_program,
-    users,
 )
 from tests.console.conftest import (  # noqa: F401
     _immediate_tasks,
@@ -16,4 +15,5 @@ from tests.console.conftest import (  # noqa: F401
     stored_users,
     team_users,
     tracks,
+    users,
 )

@@ -1,3 +1,3 @@
-from tests.console.api.conftest import team, users  # noqa: F401
+from tests.console.api.conftest import team  # noqa: F401
 from tests.console.conftest import *  # noqa: F403
 from tests.console.conftest import _immediate_tasks  # noqa: F401
