@@ -3,9 +3,11 @@ import json
 from itertools import pairwise
 from math import isnan
 
+import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from annotation.agreement import _across, round_agreement, rounds_of, study_agreement
 from annotation.disagreement import unit_table
@@ -54,8 +56,6 @@ def only(report):
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
-    import krippendorff
-
     report = study_agreement(judged_study(level=level))
     row = only(report)
     expected = krippendorff.alpha(list(RATINGS.values()), level_of_measurement=level)
@@ -69,8 +69,6 @@ def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
 
 
 def test_conditions_are_reported_after_all_of_them_together():
-    import krippendorff
-
     study = judged_study(conditions=("calm", "angry", "calm"))
     together, calm, angry = study_agreement(study).questions
     assert [row.condition for row in (together, calm, angry)] == ["", "calm", "angry"]
@@ -93,8 +91,6 @@ def test_rounds_are_reported_apart_and_rejected_submissions_do_not_count():
     without = judged_study("without", ("Ann", "Bob"))
     # As texts, since some values are NaN, which equals nothing.
     assert repr(only(study_agreement(study))) == repr(only(study_agreement(without)))
-    import krippendorff
-
     study = judged_study("rounds", ("Ann",))
     judge(study, "Ann", round=2)
     assert only(study_agreement(study)).alpha.reason == Reason.ONE_ANNOTATOR
@@ -108,8 +104,6 @@ def test_rounds_are_reported_apart_and_rejected_submissions_do_not_count():
 
 
 def test_kappa_is_that_of_every_pair_at_the_nominal_level_or_has_a_reason():
-    from sklearn.metrics import cohen_kappa_score
-
     pairs = study_agreement(judged_study(level="nominal")).pairs
     expected = {
         (a, b): cohen_kappa_score(RATINGS[a], RATINGS[b])
@@ -132,8 +126,6 @@ def test_kappa_is_that_of_every_pair_at_the_nominal_level_or_has_a_reason():
 
 
 def test_kappa_of_an_ordinal_scale_counts_its_steps_and_ranks_what_is_between():
-    from sklearn.metrics import cohen_kappa_score
-
     study = judged_study(annotators=(), level="ordinal")
     ann, bob = [1, 2, 5, 4, 1, 2], [1, 1, 5, 2, 2, 4]
     for person, values in (("Ann", ann), ("Bob", bob)):
@@ -164,9 +156,6 @@ def test_questions_and_pools_share_one_table_of_pairs():
     rows = [(row.question, row.level) for row in report.questions]
     assert rows == [("style", "interval"), ("liked", "nominal")]
     # A candidate's key may recur in another item.
-    import krippendorff
-    from sklearn.metrics import cohen_kappa_score
-
     study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("clog", "pump")})
     for person, boot, gown in (("Ann", {"clog", "pump"}, set()), ("Bob", {"clog"}, {"pump"})):
         tick(study, person, "boot", boot)
@@ -207,8 +196,6 @@ def test_every_coefficient_is_recorded_with_its_value_or_reason():
         **{"question": "appropriateness", "by": "", "level": "interval", "n_labels": 6},
         **{"name": "krippendorff_alpha", "value": None, "ci_low": None, "reason": "one_annotator"},
     }
-    import krippendorff
-
     records = study_agreement(judged_study("nominal", level="nominal")).coefficient_records()
     values = {record["name"]: record["value"] for record in records}
     assert values["krippendorff_alpha"] == pytest.approx(
@@ -270,8 +257,6 @@ def of(row, name):
 
 
 def test_the_same_annotator_judging_again_is_set_against_themselves():
-    from sklearn.metrics import cohen_kappa_score
-
     study = ticked_study()
     assert round_agreement(study) == []
     tick(study, "Ann", "boot", {"clog"}, round=2)
@@ -321,13 +306,11 @@ def test_every_two_rounds_and_every_question_are_reported_unless_judged_once():
     study = rated_study(questions=("style", "wit"))
     for submission in list(study.items.get(key="d0").submissions.all()):
         for round in (2, 3):
-            judgments = list(submission.judgments.all())
-            again = type(submission).objects.create(
-                item=submission.item, annotator=submission.annotator, round=round, raw="{}"
-            )
-            for judgment in judgments:
-                again.judgments.create(
-                    candidate=judgment.candidate, question=judgment.question, value=judgment.value
+            for name in ("style", "wit"):
+                judged = submission.judgments.filter(question__name=name)
+                values = dict(judged.values_list("candidate__key", "value"))
+                rate(
+                    study, submission.annotator.pseudonym, "d0", values, question=name, round=round
                 )
     rows = [row for row in round_agreement(study) if row.by == "same annotator"]
     assert [(row.question, row.earlier, row.later) for row in rows] == [
@@ -375,9 +358,6 @@ def coefficients(study: Study) -> dict[str, float]:
 
 
 def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded):
-    from krippendorff import alpha
-    from sklearn.metrics import cohen_kappa_score
-
     both = [(a, b) for a, b in zip(ANN, BEA, strict=True) if CANNOT not in (a, b)]
     first, second = (list(map(int, side)) for side in zip(*both, strict=True))
     found = coefficients(graded)
@@ -386,7 +366,7 @@ def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded):
         expected = cohen_kappa_score(first, second, weights=weights, labels=labels)
         assert found[f"cohen_kappa_{weights}"] == pytest.approx(expected)
     matrix = np.array([first, second], dtype=float)
-    expected = alpha(reliability_data=matrix, level_of_measurement="ordinal")
+    expected = krippendorff.alpha(matrix, level_of_measurement="ordinal")
     assert found["krippendorff_alpha"] == pytest.approx(expected)
 
 

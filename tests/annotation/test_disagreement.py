@@ -133,6 +133,8 @@ class TestQueue:
         assert self.keys(ticked, most=2) == ["pump", "clog"]
         assert self.keys(ticked, skip=1, most=2) == ["clog", "flat"]
         assert adjudication_queue(ticked.question(), most=2).n_disputed == 4
+        queue = adjudication_queue(alternatives_study("unjudged").question())
+        assert (queue.disputes, queue.n_disputed, queue.n_decided) == ((), 0, 0)
 
     def test_each_dispute_shows_who_gave_what_and_why(self, ticked):
         submission = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
@@ -146,9 +148,13 @@ class TestQueue:
         last = first.opinions[-1]
         assert (last.justification, last.flag_reason) == ("flat is flat", "too fast")
 
-    def test_what_was_decided_leaves_the_queue(self, ticked, senior):
+    def test_what_was_decided_of_this_round_leaves_the_queue(self, ticked, senior):
+        tick(ticked, "Ann", "boot", set(), round=2)
         pump = Candidate.objects.get(key="pump")
-        decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, note="why")
+        decision = {"candidate": pump, "question": ticked.question(), "value": 1}
+        decide(**decision, decided_by=senior, round=2)
+        assert self.keys(ticked)[0] == "pump"
+        decide(**decision, decided_by=senior, note="why")
         assert self.keys(ticked) == ["clog", "flat", "coat"]
         queue = adjudication_queue(ticked.question(), with_decided=True)
         assert (queue.n_disputed, queue.n_decided) == (4, 1)
@@ -156,16 +162,6 @@ class TestQueue:
         assert record["decision"]["value"] == 1
         assert (record["decision"]["decided_by"], record["decision"]["note"]) == ("senior", "why")
         json.dumps(record, allow_nan=False)
-
-    def test_a_decision_in_another_round_does_not_count(self, ticked, senior):
-        tick(ticked, "Ann", "boot", set(), round=2)
-        pump = Candidate.objects.get(key="pump")
-        decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, round=2)
-        assert self.keys(ticked)[0] == "pump"
-
-    def test_a_study_nobody_judged_has_an_empty_queue(self):
-        queue = adjudication_queue(alternatives_study().question())
-        assert (queue.disputes, queue.n_disputed, queue.n_decided) == ((), 0, 0)
 
     def test_ratings_nearby_are_no_dispute_unless_the_threshold_says_so(self, rated):
         # The four candidates' ratings span 80, 35, 80 and 40 of the scale's 100.
@@ -274,19 +270,9 @@ def compared_study(kind: str, systems: tuple[str, ...], n_items: int = 3) -> Stu
     return study
 
 
-def compare(study: Study, person: str, item: str, values: dict[str, float]) -> Submission:
-    annotator = Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
-    row = study.items.get(key=item)
-    submission = Submission.objects.create(
-        item=row, annotator=annotator, raw="", protocol=study.protocols.get()
-    )
-    for name, value in values.items():
-        candidate = row.candidates.get(key=name)
-        question = study.questions.get()
-        Judgment.objects.create(
-            submission=submission, candidate=candidate, question=question, value=value
-        )
-    return submission
+def compare(study: Study, person: str, item: str, values: dict[str, float]) -> None:
+    submission = Submission.objects.filter(pk=rate(study, person, item, values).pk)
+    submission.update(protocol=study.protocols.get())
 
 
 @pytest.mark.parametrize(

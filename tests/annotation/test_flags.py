@@ -223,11 +223,8 @@ START = datetime(2026, 11, 29, tzinfo=UTC)
         [[1.0, "unknown"], [1.0, ["input"]], [1.0, "paste"], [1.0, "paste", "much"]],
     ],
 )
-def test_events_that_nobody_can_read_are_left_out(content):
+def test_events_are_bounded_and_those_that_nobody_can_read_left_out(content):
     assert read_events(content) == []
-
-
-def test_events_are_read_row_by_row_and_bounded():
     expected = [(0.5, "input"), (2, "seen", 3, 8)]
     assert read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == expected
     assert len(read_events([[1.0, "blur"]] * 10_000)) == 300
@@ -253,21 +250,18 @@ def test_the_events_are_summed_up():
 
 
 @pytest.mark.parametrize(
-    ("sign", "events", "n_characters"),
+    ("signs", "events", "n_characters"),
     [
-        ("no_input", [(1.0, "seen", 8, 8)], 0),
-        ("untyped", [(1.0, "input"), (9.0, "typing", 9, 8, 200, 80)], 40),
-        ("fast_typing", [(1.0, "input"), (9.0, "typing", 40, 39, 2, 1)], 40),
-        ("unseen", [(1.0, "input"), (1.0, "seen", 3, 8)], 0),
-        ("mostly_hidden", [(1.0, "input"), (1.0, "hide"), (40.0, "show")], 0),
+        ([], [], 200),
+        (["no_input"], [(1.0, "seen", 8, 8)], 0),
+        (["untyped"], [(1.0, "input"), (9.0, "typing", 9, 8, 200, 80)], 40),
+        (["fast_typing"], [(1.0, "input"), (9.0, "typing", 40, 39, 2, 1)], 40),
+        (["unseen"], [(1.0, "input"), (1.0, "seen", 3, 8)], 0),
+        (["mostly_hidden"], [(1.0, "input"), (1.0, "hide"), (40.0, "show")], 0),
     ],
 )
-def test_unusual_work_has_a_sign(sign, events, n_characters):
-    assert Effort(60, 60, 55, events=events, n_characters=n_characters).signs == [sign]
-
-
-def test_nothing_recorded_is_no_sign():
-    assert Effort(60, 60, 55, n_characters=200).signs == []
+def test_unusual_work_alone_has_a_sign(signs, events, n_characters):
+    assert Effort(60, 60, 55, events=events, n_characters=n_characters).signs == signs
 
 
 def test_the_shorter_of_the_measured_and_the_reported_time_counts():

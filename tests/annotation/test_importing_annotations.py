@@ -54,6 +54,7 @@ WIDE: dict[str, Any] = {
     "from": "csv", "item": ["doc"], "system": "reply_of", "annotator": "rater",
     "response": "text", "value": ["fluency", "tone"],
 }  # fmt: skip
+PLAIN: dict[str, Any] = {"from": "csv", "item": ["item"], "annotator": "who", "value": ["v"]}
 EVERY_FORMAT = {
     "label_studio.json": LABEL_STUDIO,
     "argilla.json": ARGILLA,
@@ -81,6 +82,10 @@ def imported(name: str | Path, study: str = "s", **options: Any) -> str:
     return command_output(
         "import_annotations", FOLDER / name, study=study, tool=options.pop("from"), **options
     )
+
+
+def tried(path: Path, **options: Any) -> Any:
+    return json.loads(imported(path, dry_run=True, json=True, **PLAIN, **options))
 
 
 def rows_of(study: Study, *columns: str) -> list[list[Any]]:
@@ -335,19 +340,18 @@ def test_all_faults_of_a_table_or_record_are_said_at_once_with_their_fields(tmp_
 
 
 def test_faults_are_json_too(tmp_path):
-    path = write_file(tmp_path / "bad.csv", "doc,rater,v\nd0,,1\n,ann,1\n")
-    with refused(ImportRefused, "missing_field", naming=("doc, rater, v",)):
-        imported(path, **{"from": "csv"}, item=["document"], annotator="rater", value=["v"])
-    options: dict[str, Any] = {"item": ["doc"], "annotator": "rater", "value": ["v"]}
+    path = write_file(tmp_path / "bad.csv", "item,who,v\nd0,,1\n,ann,1\n")
+    with refused(ImportRefused, "missing_field", naming=("item, who, v",)):
+        imported(path, **PLAIN | {"item": ["document"]})
     output = StringIO()
     with pytest.raises(FileFaults):
         call_command(
-            "import_annotations", str(path), study="s", tool="csv", json=True, stdout=output,
-            **options,
+            "import_annotations", str(path), study="s", tool="csv", item=["item"], annotator="who",
+            value=["v"], json=True, stdout=output,
         )  # fmt: skip
     faults = json.loads(output.getvalue())["faults"]
     assert [[fault[name] for name in ("file", "line", "field", "code")] for fault in faults] == [
-        ["bad.csv", 2, "rater", "empty"], ["bad.csv", 3, "doc", "empty"],
+        ["bad.csv", 2, "who", "empty"], ["bad.csv", 3, "item", "empty"],
     ]  # fmt: skip
 
 
@@ -355,18 +359,14 @@ def test_categories_that_look_alike_are_noted_or_merged(tmp_path):
     path = write_file(
         tmp_path / "labels.csv", "item,who,v\n1,ann,yes\n1,bob,Yes\n2,ann,yes\n2,bob,no\n"
     )
-    options: dict[str, Any] = {"item": ["item"], "annotator": "who", "value": ["v"]}
-    options |= {"study": "s", "tool": "csv", "json": True, "dry_run": True}
-    record = json.loads(command_output("import_annotations", path, **options))
-    assert record["questions"][0]["categories"] == ["Yes", "no", "yes"]
-    [note] = record["reading"]["notes"]
-    assert note["code"] == "look_alike_categories"
-    assert record["reading"]["policies"]["categories"] == "as-written"
-    options |= {"merge_categories": True}
-    record = json.loads(command_output("import_annotations", path, **options))
-    assert record["questions"][0]["categories"] == ["no", "yes"]
-    assert [note["code"] for note in record["reading"]["notes"]] == ["merged_categories"]
-    assert record["reading"]["policies"]["categories"] == "merged"
+    for options, categories, code, policy in (
+        ({}, ["Yes", "no", "yes"], "look_alike_categories", "as-written"),
+        ({"merge_categories": True}, ["no", "yes"], "merged_categories", "merged"),
+    ):
+        record = tried(path, **options)
+        assert record["questions"][0]["categories"] == categories
+        assert [note["code"] for note in record["reading"]["notes"]] == [code]
+        assert record["reading"]["policies"]["categories"] == policy
 
 
 @pytest.mark.parametrize("level", [[], [("v", "interval")]])
@@ -374,21 +374,16 @@ def test_decimal_commas_are_numbers_unless_one_answer_is_a_word(tmp_path, level)
     path = tmp_path / "labels.csv"
     rows = "item;who;v\n1;ann;1,5\n1;bob;2\n1;ann;2,5\n2;bob;3\n"
     path.write_text(rows)
-    options: dict[str, Any] = {"item": ["item"], "annotator": "who", "value": ["v"]}
-    options |= {"study": "s", "tool": "csv", "json": True, "dry_run": True, "repeats": "mean"}
-    record = json.loads(command_output("import_annotations", path, level=level, **options))
+    record = tried(path, level=level, repeats="mean")
     [question] = record["questions"]
     assert (question["level"], question["scale"]) == ("interval", [2, 3])
     assert "decimal_comma" in [note["code"] for note in record["reading"]["notes"]]
     path.write_text(f"{rows}3;ann;three\n3;bob;4\n".replace("1;ann;2,5\n", ""))
     if level:
-        with refused(FileFaults) as caught:
-            command_output("import_annotations", path, level=level, **options)
-        assert [(fault.line, fault.code) for fault in caught.value.faults] == [(5, "not_number")]
+        [fault] = faults_of(path, level=level, **PLAIN)
+        assert (fault.line, fault.code) == (5, "not_number")
         return
-    record = json.loads(
-        command_output("import_annotations", path, **options | {"repeats": "refuse"})
-    )
+    record = tried(path, repeats="refuse")
     assert record["questions"][0]["level"] == "nominal"
     assert "words_among_numbers" in [note["code"] for note in record["reading"]["notes"]]
 
@@ -402,18 +397,15 @@ def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path):
     for row in (["item", "who", "v"], [1, "ann", 2], [1, "ann", 3]):
         sheet.append(row)
     book.save(path)
-    options: dict[str, Any] = {"from": "csv", "item": ["item"], "annotator": "who", "value": ["v"]}
     with refused(ImportRefused, "missing_field", sheet="Sheet", line=2, naming=("'Ratings'",)):
-        imported(path, **options)
+        imported(path, **PLAIN)
     with refused(TableRefused, "missing_columns", sheet="Sheet") as refusal:
         agree_on_file(path, Columns(("item",), ("who",), "v"), level="nominal")
     assert "'Ratings'" in str(refusal.value)
     book["Sheet"].sheet_state = "hidden"
     book.active = 1
     book.save(path)
-    with refused(FileFaults) as faults:
-        imported(path, **options)
-    [fault] = faults.value.faults
+    [fault] = faults_of(path, **PLAIN)
     assert (fault.sheet, fault.line, fault.code) == ("Ratings", 3, "repeated_answer")
 
 
@@ -442,11 +434,9 @@ def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path):
         named = ("--study", "s", "--from", "csv")
         with pytest.raises(CommandError):
             command_output("import_annotations", FOLDER / "wide.csv", *named, *arguments)
-    path = write_file(
-        tmp_path / "t.csv", "i,a,v\n" + "".join(f"d{n},ann,reason {n}\n" for n in range(1001))
-    )
-    options: dict[str, Any] = {"from": "csv", "item": ["i"], "annotator": "a", "value": ["v"]}
-    [fault] = faults_of(path, **options)
+    rows = (f"d{n},ann,reason {n}\n" for n in range(1001))
+    path = write_file(tmp_path / "t.csv", "item,who,v\n" + "".join(rows))
+    [fault] = faults_of(path, **PLAIN)
     assert (fault.line, fault.field, fault.code) == (2, "v", "too_many_categories")
     assert "--written v" in fault.problem
 

@@ -327,19 +327,16 @@ def test_the_number_of_queries_does_not_grow_with_the_pools(write):
     assert Question.objects.count() == 2
 
 
-def _with_pool(*candidates: dict[str, str]) -> dict[str, Any]:
-    return {**BOOT, "candidates": list(candidates)}
-
-
 def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write):
-    path = write(_with_pool({"key": "same", "title": "The boot again", "image": "a.png"}))
+    same = {"key": "same", "title": "The boot again", "image": "a.png"}
+    path = write({**BOOT, "candidates": [same]})
     field = "candidates[0].image"
     assert_refused("import_alternatives", path, "target_in_pool", line=1, field=field)
     command_output("import_alternatives", path, study="s", allow_target_in_pool=True)
     assert Candidate.objects.get().key == "same"
     # Nor is a picture twice in a pool.
     first = {"key": "clog", "title": "A clog", "image": "b.jpg"}
-    path = write(_with_pool(first, {"key": "mule", "title": "A mule", "image": "b.jpg"}))
+    path = write({**BOOT, "candidates": [first, first | {"key": "mule", "title": "A mule"}]})
     field = "candidates[1].image"
     assert_refused("import_alternatives", path, "same_picture", line=1, field=field, value="clog")
     command_output("import_alternatives", path, study="two", allow_same_pictures=True)
@@ -394,8 +391,7 @@ DIALOGUES: list[dict[str, Any]] = [
 
 
 def written(path: Path, dialogues: Any = DIALOGUES) -> Path:
-    file = write_file(path / "crs_arena_eval.json", json.dumps(dialogues, indent=1))
-    return file
+    return write_file(path / "crs_arena_eval.json", json.dumps(dialogues, indent=1))
 
 
 def test_turns_become_items_with_what_was_said_before(tmp_path):

@@ -197,6 +197,8 @@ def test_a_missing_value_is_counted_and_left_out(tmp_path, level):
     if level == "nominal":
         _values, draft = drafted(tmp_path, *rows, level=level, missing="empty")
         assert draft.questions[0].categories == ("1", "2", "NA", "NaN")
+    with refused(ImportRefused, "no_labels"):
+        drafted(tmp_path, "d0,Ann,NA", level=level)
 
 
 @pytest.mark.parametrize(
@@ -224,11 +226,6 @@ def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path):
     assert "merged_categories" in codes_of(draft.report.notes)
 
 
-def test_a_file_without_any_value_is_refused(tmp_path):
-    with refused(ImportRefused, "no_labels"):
-        drafted(tmp_path, "d0,Ann,NA")
-
-
 def test_judgments_join_the_study_they_name(tmp_path):
     study = rated_study("rated")
     rows = ("d0,alpha,appropriateness,Cyd,100", "d0,beta,appropriateness,Cyd,0")
@@ -243,12 +240,8 @@ def test_judgments_join_the_study_they_name(tmp_path):
 
 def test_a_second_round_joins_a_study_of_alternatives(tmp_path):
     study = ticked_study("ticked")
-    path = write_file(
-        tmp_path / "round2.csv",
-        "item,candidate,question,annotator,round,value\n"
-        "boot,clog,acceptable,Bob,2,0\n"
-        "boot,pump,acceptable,Bob,2,1\n",
-    )
+    rows = ("boot,clog,acceptable,Bob,0,2", "boot,pump,acceptable,Bob,1,2")
+    path = labels(tmp_path, *rows, header=f"{OF_CANDIDATES},round")
     command_output("import_judgments", path, study="ticked")
     assert list(study_qrels(study, round=2).lines()) == ["boot 0 clog 0\n", "boot 0 pump 1\n"]
     assert study_qrels(study).n_relevant == 2
@@ -328,8 +321,7 @@ def test_a_scale_that_is_none_is_refused(judgments):
 
 
 def test_a_scale_given_leaves_room_for_later_rounds(tmp_path):
-    path = tmp_path / "votes.csv"
     for row in ("a,Ann,3,1", "a,Ann,7,2"):
-        path.write_text(f"item,annotator,value,round\n{row}\n")
+        path = labels(tmp_path, row, header="item,annotator,value,round")
         command_output("import_judgments", path, study="votes", scale=(1, 7))
     assert list(Judgment.objects.order_by("pk").values_list("value", flat=True)) == [3, 7]
