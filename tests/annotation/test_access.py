@@ -1,7 +1,6 @@
 import io
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from accounts.models import AuditEntry, User
@@ -83,12 +82,6 @@ RESPONSES = "item,system,context,response\nd0,alpha,Hello?,Hi.\nd0,beta,Hello?,Y
 
 
 @pytest.fixture
-def users():
-    create = get_user_model().objects.create_user
-    return create(username="grace"), create(username="ada")
-
-
-@pytest.fixture
 def responses(tmp_path):
     return write_file(tmp_path / "responses.csv", RESPONSES)
 
@@ -99,34 +92,29 @@ def run(command, *arguments, **options):
     return output.getvalue(), errors.getvalue()
 
 
-def test_an_import_that_names_no_owner_says_how_to_give_one(responses, users):
-    grace, _ = users
+def test_an_import_that_names_no_owner_says_how_to_give_one(responses, ben):
     _, errors = run("import_responses", str(responses), study="orphan")
     assert "assign_owner orphan USER" in errors
-    assert not Study.objects.visible_to(grace).exists()
-    run("assign_owner", "orphan", "grace")
-    assert Study.objects.visible_to(grace).get().slug == "orphan"
+    assert not Study.objects.visible_to(ben).exists()
+    run("assign_owner", "orphan", "ben")
+    assert Study.objects.visible_to(ben).get().slug == "orphan"
     assert run("import_responses", str(responses), study="orphan")[1] == ""
-    assert run("import_responses", str(responses), study="hers", owner="grace")[1] == ""
+    assert run("import_responses", str(responses), study="hers", owner="ben")[1] == ""
 
 
-def test_an_owner_is_replaced_only_when_that_is_said(users):
-    grace, ada = users
-    Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=grace)
+def test_an_owner_is_replaced_only_when_that_is_said(ada, ben):
+    Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=ben)
     with refused(StudyUnknown, slug="none"):
-        run("assign_owner", "none", "grace")
+        run("assign_owner", "none", "ben")
     with refused_naming(CommandError, "'nobody'"):
         run("assign_owner", "s", "nobody")
-    with refused(StudyUnfit, "has_owner", naming=("'grace'", "--replace")):
+    with refused(StudyUnfit, "has_owner", naming=("'ben'", "--replace")):
         run("assign_owner", "s", "ada")
-    assert Study.objects.get().owner == grace
-    run("assign_owner", "s", "grace")
+    assert Study.objects.get().owner == ben
+    run("assign_owner", "s", "ben")
     output, _ = run("assign_owner", "s", "ada", replace=True)
-    assert all(named in output for named in ("'ada'", "'grace'"))
+    assert all(named in output for named in ("'ada'", "'ben'"))
     assert Study.objects.get().owner == ada
-
-
-CSV = "item,system,context,response\na,one,Hello?,Hi.\na,two,Hello?,Yes.\n"
 
 
 @pytest.fixture
@@ -169,10 +157,9 @@ def test_decisions_and_label_sets_are_recorded_once(study, ada):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_an_import_gives_a_study_to_the_team_that_it_names(ada, tmp_path, capsys):
+def test_an_import_gives_a_study_to_the_team_that_it_names(ada, responses, capsys):
     lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ada)
-    path = write_file(tmp_path / "responses.csv", CSV)
-    arguments = ("import_responses", path, "--study", "new", "--team")
+    arguments = ("import_responses", responses, "--study", "new", "--team")
     assert exit_code(*arguments, "lab") == 0
     entries = AuditEntry.objects.of(lab).filter(subject="new")
     assert {entry.action for entry in entries} == {"study.team", "study.import"}

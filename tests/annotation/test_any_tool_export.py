@@ -17,14 +17,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.exceptions import AnnotationError, FileFaults
 from annotation.imports import import_study
-from annotation.models import Judgment, Study, Submission
+from annotation.models import Judgment, Study
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import read_tool_export
 from tests.annotation.importing import as_zip, write_file
 from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
-from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
 
@@ -430,21 +429,6 @@ def test_an_answer_without_a_category_is_an_answer(tmp_path, tool):
         assert [one.value for one in judgments if one.question == f"label:{name}"] == values
 
 
-@pytest.mark.parametrize("tool", EXPORTS)
-def test_a_file_of_empty_answers_only_is_refused(tmp_path, tool):
-    path = written_file(tmp_path, EXPORTS[tool]([], [], rated=False))
-    with refused(AnnotationError, "no_answers"):
-        read_tool_export(path, tool, fields=FieldNames(), settings=QuestionSettings())
-
-
-def test_one_without_spans_and_others_with_spans_keep_the_other_questions(tmp_path):
-    spans = [{"start": 0, "end": 1, "label": "x"}]
-    draft = drafted(tmp_path, "argilla", argilla(spans, [], spans, question="ents"))
-    assert [question.name for question in draft.questions] == ["rating"]
-    assert counts(draft.report) == {"spans": 2, "no_category": 1}
-    assert Submission.objects.count() == 3
-
-
 def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path):
     draft = drafted(tmp_path, "argilla", argilla("", "a"))
     assert [question.name for question in draft.questions] == ["rating", "label:a"]
@@ -463,10 +447,3 @@ def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path):
     places = {code: group.places for code, group in draft.report.parts.items()}
     assert "category" in places["unread"][0]
     assert places["no_category"] == ["none"]
-
-
-def test_examples_of_doccano_without_a_label_are_counted(tmp_path):
-    records = [{"id": n, "text": "t", "label": labels} for n, labels in enumerate((["a"], [], []))]
-    draft = drafted(tmp_path, "doccano", records)
-    assert len(draft.submissions) == 1
-    assert counts(draft.report) == {"unlabeled": 2, "no_answer": 2}

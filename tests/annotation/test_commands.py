@@ -24,16 +24,6 @@ def manage(*arguments: str, database: Path) -> subprocess.CompletedProcess[str]:
     return run_python("manage.py", *arguments, DATABASE_URL=f"sqlite:///{database}")
 
 
-@pytest.mark.slow
-def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path):
-    path = write_file(tmp_path / "bad.csv", "item,system\n")
-    ended = manage("import_responses", str(path), "--study", "s", database=tmp_path / "db.sqlite3")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.count("\n") == 1
-    assert "Line 1 of bad.csv" in ended.stderr
-    assert "context, response" in ended.stderr
-
-
 def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path):
     ended = manage("import_responses", "--title", os.fsdecode(b"a\xff"), database=tmp_path / "db")
     assert (ended.returncode, ended.stdout) == (2, "")

@@ -1,12 +1,10 @@
 import json
-from io import StringIO
 from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pandas as pd
 import pytest
 from django.conf import settings as site
-from django.core.management import call_command
 
 from annotation.exceptions import FrameUnfit
 from annotation.frames import (
@@ -18,6 +16,7 @@ from annotation.frames import (
 )
 from annotation.models import Judgment, Study
 from config.variables import object_storage
+from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     alternatives_study,
     doubt,
@@ -153,7 +152,7 @@ def judged_study() -> Study:
     with NamedTemporaryFile("w", suffix=".csv") as file:
         file.write("item,candidate,question,annotator,value\n" + "".join(rows))
         file.flush()
-        call_command("import_judgments", file.name, study="judged", stdout=StringIO())
+        command_output("import_judgments", file.name, study="judged")
     return Study.objects.get(slug="judged")
 
 
@@ -180,9 +179,7 @@ def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
 
 def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     study = judged_study()
-    said = StringIO()
-    call_command("freeze_judgments", "judged", "--json", stdout=said)
-    frozen = json.loads(said.getvalue())
+    frozen = json.loads(command_output("freeze_judgments", "judged", "--json"))
     assert (frozen["n_rows"], frozen["is_new"]) == (6, True)
     assert (objects / frozen["name"]).stat().st_size > 0
     assert freeze_judgments(study).is_new is False

@@ -16,6 +16,7 @@ from retrieval.collections import create_collection
 from retrieval.file_readings import READERS
 from retrieval.models import CollectionFile
 from tests.annotation.pages.test_label_uploads import TABLE, page_of, said_of, send, to
+from tests.annotation.test_any_tool_export import argilla
 from tests.codes import codes_on
 from tests.retrieval.collections import add_file
 from work import registry
@@ -79,20 +80,8 @@ def test_every_job_on_an_upload_ends_so():
         assert hasattr(job_kind(name).handler, "__wrapped__"), name
 
 
-ARGILLA = [
-    {
-        "id": "r0",
-        "fields": {"text": "t"},
-        "responses": {
-            "rating": [{"value": 1, "user_id": "u1"}, {"value": 2, "user_id": "u2"}],
-            "label": [{"value": [], "user_id": "u1"}, {"value": [], "user_id": "u2"}],
-        },
-    }
-]
-
-
 def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa):
-    upload = send(rosa, json.dumps(ARGILLA), "argilla.json")
+    upload = send(rosa, json.dumps(argilla([], [])), "argilla.json")
     [part] = upload.reading["parts"]
     assert (part["code"], part["n"], part["places"]) == ("no_category", 2, ["label"])
     expected = [("rating", True), ("label", False)]
@@ -103,8 +92,7 @@ def test_an_export_of_empty_answers_makes_a_study_of_the_others(rosa):
 
 
 def test_an_export_of_empty_answers_only_is_refused_on_its_page(rosa):
-    responses = {"label": ARGILLA[0]["responses"]["label"]}  # type: ignore[index]
-    upload = send(rosa, json.dumps([ARGILLA[0] | {"responses": responses}]), "argilla.json")
+    upload = send(rosa, json.dumps(argilla([], [], rated=False)), "argilla.json")
     assert "no_answers" in codes_on(page_of(rosa, upload).content.decode())
     rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
     assert not Study.objects.exists()
