@@ -74,11 +74,8 @@ def collect_batch(
     are left. `since` is when the collection was requested: HITs looked at before may have newer
     answers. With `only_awaited` it leaves out complete HITs that wait for our decision."""
     open_hits = awaited_hits(batch) if only_awaited else Hit.objects.of(batch).collectable()
-    hits = list(
-        open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN).select_related(
-            "batch__connection"
-        )
-    )
+    late = open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN)
+    hits = list(late.select_related("batch__connection"))
     n_skipped = open_hits.count() - len(hits)
     answers = calls_at_once(partial(fetch_answers, client), hits)
     collection, is_unfinished = _Collection(), False
