@@ -74,7 +74,7 @@ class SecondFactorOfOperators:
     ) -> HttpResponse | None:
         user = request.user
         is_public = not getattr(view, "login_required", True) and not request.path.startswith(API)
-        if is_public or not isinstance(user, User) or not needs_second_factor(user):
+        if not isinstance(user, User) or is_public or not needs_second_factor(user):
             return None
         name = request.resolver_match.view_name if request.resolver_match else ""
         has_factor = has_second_factor(user)
@@ -118,8 +118,8 @@ def keep_read_only(
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         changes = request.method not in READING_METHODS or request.path.startswith(ACCOUNT)
-        is_read_only = isinstance(request.user, User) and request.user.is_read_only
-        if changes and is_read_only and not _is_for_leaving(request):
+        is_refused = changes and isinstance(request.user, User) and request.user.is_read_only
+        if is_refused and not _is_for_leaving(request):
             raise PermissionDenied(_("This account is for looking around: it changes nothing."))
         return get_response(request)
 
