@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault, FaultPath, broken_rules
-from annotation.protocols.fields import ITEM
+from annotation.protocols.fields import ITEM, KINDS
 from annotation.protocols.records import ProtocolQuestion
 from error_codes import CodedText
 
@@ -153,7 +153,8 @@ def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Itera
 def _scope_faults(
     question: ProtocolQuestion, before: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
-    is_of_item = question.options.is_comparison or question.about == ITEM
+    is_compared = question.kind in KINDS and question.options.is_comparison
+    is_of_item = is_compared or question.about == ITEM
     yield from broken_rules(
         (*path, "question"),
         (

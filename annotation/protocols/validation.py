@@ -411,7 +411,7 @@ def _case_faults(
             "missing",
         ),
         (
-            not low <= value <= high,
+            case.value is not None and not low <= value <= high,
             "value",
             _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
             % {"value": value, "low": low, "high": high, "name": question.name},

@@ -196,6 +196,8 @@ def test_what_parts_of_a_protocol_say_of_each_other_is_checked():
     condition = {"when": {"question": "a", "below": 20}}
     values["questions"].append(why | condition | {"about": "candidate"})
     assert document_faults(values) == []
+    values["questions"][-1]["kind"] = "long"
+    assert [fault.code for fault in document_faults(values)] == ["unknown_choice"]
 
 
 def test_markdown_makes_no_html_of_html_and_runs_no_script():

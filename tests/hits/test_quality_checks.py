@@ -156,6 +156,9 @@ def test_what_a_check_cannot_be_is_refused():
     assert "not_ticked" in codes(replace(GOLD, kind="known_other"))
     wrong = Check("instructed", cases=(CheckCase(candidate="x", value=101), CheckCase(value=5)))
     assert codes(wrong) == ["off_scale", "shows_nothing"]
+    reversed_line = replace(LINE, minimum=10, maximum=5)
+    without_value = replace(GOLD, cases=(CheckCase(candidate="x"),))
+    assert codes(without_value, questions=(reversed_line,)) == ["missing", "below_minimum"]
     best = ProtocolQuestion("best", "preference", "Which is best?")
     assert codes(GOLD, questions=(LINE, best)) == ["comparison"]
 
