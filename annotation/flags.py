@@ -5,6 +5,7 @@ Flagged submissions count on, and agreement is shown both ways.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -305,7 +306,8 @@ def _order(study: Study) -> dict[tuple[str, str, int], float]:
 
 def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
     items = study.items.values_list("pk", "context")
-    words = {pk: count_words(context) for pk, context in items}
+    # An item may come between the statements, with its texts.
+    words = Counter({pk: count_words(context) for pk, context in items})
     texts = Candidate.objects.filter(item__study=study).order_by().values_list("item", "text")
     for item, text in texts.iterator():
         words[item] += count_words(text)
