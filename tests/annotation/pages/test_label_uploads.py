@@ -10,7 +10,7 @@ from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
 from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
-from tests.annotation.importing import as_zip
+from tests.annotation.importing import as_excel, as_zip
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
 from tests.annotation.test_importing_mturk_batches import POOLED_BATCH
 from tests.codes import codes_on
@@ -206,6 +206,15 @@ def test_a_zip_of_annotators_files_is_doccanos(rosa):
     assert upload.summary["n_annotators"] == 2
     rosa.post(to("upload-import", upload), said_of(upload, {}))
     assert Annotator.objects.count() == 2
+
+
+def test_a_table_may_be_an_excel_file(rosa):
+    lines = TABLE.replace("doc;", "item;").splitlines()
+    rows = [[int(c) if c.isdigit() else c for c in line.split(";")] for line in lines]
+    upload = send(rosa, as_excel(rows), "labels.xlsx")
+    assert upload.summary["n_answers"] == 4
+    rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
+    assert Judgment.objects.count() == 4
 
 
 def test_the_next_file_of_these_fields_is_read_as_the_last(rosa):
