@@ -92,15 +92,15 @@ def score_of(mturk, qualification_type, worker):
     return mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"]
 
 
-def type_of(mturk, *requirements):
-    hit = publish(mturk, QualificationRequirements=list(requirements))
+def type_of(mturk, *requirements, **values):
+    hit = publish(mturk, QualificationRequirements=list(requirements), **values)
     return HitType.objects.get(hits__public_id=hit)
 
 
 # Grants
 
 
-def test_a_grant_is_scored_listed_and_announced(mturk, ids, worker):
+def test_a_grant_is_scored_listed_announced_revoked_and_made_again(mturk, ids, worker):
     for call in (mturk.get_qualification_score, mturk.disassociate_qualification_from_worker):
         assert turk_code(call, **ids) == "QualificationDoesNotExist"
     mturk.associate_qualification_with_worker(**ids)
@@ -110,28 +110,20 @@ def test_a_grant_is_scored_listed_and_announced(mturk, ids, worker):
     score = mturk.get_qualification_score(**ids)["Qualification"]
     assert {name: score[name] for name in ids} == ids
     assert (score["IntegerValue"], score["Status"]) == (80, "Granted")
-    type_id = ids["QualificationTypeId"]
-    listed = mturk.list_workers_with_qualification_type(QualificationTypeId=type_id)
-    assert listed["Qualifications"] == [score]
+    listing = {"QualificationTypeId": ids["QualificationTypeId"]}
+    assert mturk.list_workers_with_qualification_type(**listing)["Qualifications"] == [score]
     assert WorkerMessage.objects.count() == 1
-
-
-def test_a_revoked_qualification_has_no_score_and_can_be_granted_again(mturk, ids, worker):
-    type_id = ids["QualificationTypeId"]
-    mturk.associate_qualification_with_worker(**ids, IntegerValue=3, SendNotification=False)
     mturk.disassociate_qualification_from_worker(**ids, Reason="A mistake")
-    assert turk_code(mturk.get_qualification_score, **ids) == "InvalidQualificationState"
-    again = turk_code(mturk.disassociate_qualification_from_worker, **ids)
-    assert again == "InvalidQualificationState"
-    assert "A mistake" in WorkerMessage.objects.get(worker=worker).text
-    listing = {"QualificationTypeId": type_id}
-    of_status = mturk.list_workers_with_qualification_type(**listing, Status="Granted")
-    assert of_status["Qualifications"] == []
-    of_status = mturk.list_workers_with_qualification_type(**listing, Status="Revoked")
-    assert [each["Status"] for each in of_status["Qualifications"]] == ["Revoked"]
+    for call in (mturk.get_qualification_score, mturk.disassociate_qualification_from_worker):
+        assert turk_code(call, **ids) == "InvalidQualificationState"
+    _granted, revoked = WorkerMessage.objects.filter(worker=worker).order_by("pk")
+    assert "A mistake" in revoked.text
+    for status, expected in (("Granted", []), ("Revoked", ["Revoked"])):
+        of_status = mturk.list_workers_with_qualification_type(**listing, Status=status)
+        assert [each["Status"] for each in of_status["Qualifications"]] == expected
     mturk.associate_qualification_with_worker(**ids, IntegerValue=4)
     history = QualificationChange.objects.order_by("pk").values_list("status", "integer_value")
-    assert list(history) == [("Granted", 3), ("Revoked", 3), ("Granted", 4)]
+    assert list(history) == [("Granted", 1), ("Granted", 80), ("Revoked", 80), ("Granted", 4)]
 
 
 # Requests and tests
@@ -152,22 +144,21 @@ def test_a_request_waits_for_its_requester_and_is_granted(mturk, chess, worker, 
         assert turk_code(call, **decide) == "InvalidQualificationRequestState"
 
 
-def test_a_request_is_rejected_with_a_reason_and_is_not_made_again(mturk, chess, worker, ids):
+def test_a_request_is_rejected_for_good_granted_without_a_value_or_rejected_with_its_type(
+    mturk, chess, make_worker, worker, ids
+):
     request = request_qualification(worker=worker, qualification_type=chess)
     mturk.reject_qualification_request(QualificationRequestId=request.public_id, Reason="Practise!")
     assert turk_code(mturk.get_qualification_score, **ids) == "QualificationDoesNotExist"
     assert "Practise!" in WorkerMessage.objects.get(worker=worker).text
     clock.advance(timedelta(days=300))
     assert why_not_request(worker, chess).code == "only_once"
-
-
-def test_a_request_is_granted_without_a_value_or_rejected_with_its_type(
-    mturk, chess, make_worker, worker, ids
-):
-    request = request_qualification(worker=worker, qualification_type=chess)
+    bea = make_worker("bea")
+    request = request_qualification(worker=bea, qualification_type=chess)
     mturk.accept_qualification_request(QualificationRequestId=request.public_id)
+    ids |= {"WorkerId": bea.worker_id}
     assert "IntegerValue" not in mturk.get_qualification_score(**ids)["Qualification"]
-    request = request_qualification(worker=make_worker("bea"), qualification_type=chess)
+    request = request_qualification(worker=make_worker("cleo"), qualification_type=chess)
     mturk.delete_qualification_type(QualificationTypeId=chess.public_id)
     request.refresh_from_db()
     assert request.status == "Rejected"
@@ -207,14 +198,8 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested_nor_required_anew(
     )
     chess.refresh_from_db()
     assert why_not_request(worker, chess).code == "not_requestable"
-    code = turk_code(
-        mturk.create_hit_type,
-        Title="T",
-        Description="D",
-        Reward="0.01",
-        AssignmentDurationInSeconds=60,
-        QualificationRequirements=[requirement(chess.public_id, "Exists")],
-    )
+    wants = {"QualificationRequirements": [requirement(chess.public_id, "Exists")]}
+    code = turk_code(mturk.create_hit_type, **HIT_TYPE | wants)
     assert code == "InvalidQualificationTypeState"
 
 
@@ -368,20 +353,12 @@ def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
 def _hand_in_more(template, **counts):
     for status, count in counts.items():
         for _ in range(count):
-            hit = Hit.objects.get(pk=template.hit_id)
+            hit, copy = Hit.objects.get(pk=template.hit_id), Assignment.objects.get(pk=template.pk)
             hit.pk, hit.public_id = None, f"COPY{Hit.objects.count()}"
             hit.save()
-            Assignment.objects.create(
-                hit=hit,
-                worker=template.worker,
-                status=status.title(),
-                reward_usd=0,
-                fee_usd=0,
-                accepted_at=template.accepted_at,
-                deadline=template.deadline,
-                submitted_at=template.submitted_at,
-                auto_approval_at=template.auto_approval_at,
-            )
+            copy.pk, copy.public_id, copy.hit = None, hit.public_id, hit
+            copy.status, copy.reward_usd, copy.fee_usd = status.title(), 0, 0
+            copy.save()
 
 
 # What is guarded
@@ -406,21 +383,17 @@ def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
 ):
     def publish_types(count):
         for number in range(count):
-            publish(
+            type_of(
                 mturk,
+                requirement(chess.public_id, "Exists", guard="DiscoverPreviewAndAccept"),
+                requirement(APPROVED, "GreaterThan", number),
                 Title=f"Type {HitType.objects.count()}",
-                QualificationRequirements=[
-                    requirement(chess.public_id, "Exists", guard="DiscoverPreviewAndAccept"),
-                    requirement(APPROVED, "GreaterThan", number),
-                ],
             )
 
-    publish_types(2)
-    with django_assert_num_queries(5):
-        assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == 2
-    publish_types(8)
-    with django_assert_num_queries(5):
-        assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == 10
+    for count, total in ((2, 2), (8, 10)):
+        publish_types(count)
+        with django_assert_num_queries(5):
+            assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == total
     with django_assert_num_queries(3):
         assert list(eligibility.visible_groups(worker, clock.now())) == []
 
@@ -448,50 +421,36 @@ def test_a_test_comes_whole_or_not_at_all_and_a_name_is_used_once(mturk, other_l
 
 
 def test_a_type_is_changed(mturk, chess):
-    changed = mturk.update_qualification_type(
-        QualificationTypeId=chess.public_id,
-        Description="Plays.",
-        QualificationTypeStatus="Inactive",
-        RetryDelayInSeconds=5,
-        **TEST,
-        AnswerKey=ANSWER_KEY,
-    )["QualificationType"]
-    assert (changed["Name"], changed["Description"]) == ("Chess", "Plays.")
-    assert (changed["QualificationTypeStatus"], changed["RetryDelayInSeconds"]) == ("Inactive", 5)
-    again = mturk.update_qualification_type(QualificationTypeId=chess.public_id, **TEST)
-    assert "AnswerKey" not in again["QualificationType"]
-    shorter = mturk.update_qualification_type(
-        QualificationTypeId=chess.public_id, TestDurationInSeconds=90
-    )
-    assert shorter["QualificationType"]["TestDurationInSeconds"] == 90
-    code = turk_code(
-        mturk.update_qualification_type, QualificationTypeId=chess.public_id, AutoGranted=True
-    )
-    assert code == "InvalidParameterValue"
+    change = partial(mturk.update_qualification_type, QualificationTypeId=chess.public_id)
+    values = {"Description": "Plays.", "QualificationTypeStatus": "Inactive"}
+    values |= {"RetryDelayInSeconds": 5, "AnswerKey": ANSWER_KEY}
+    changed = change(**values, **TEST)["QualificationType"]
+    assert changed["Name"] == "Chess"
+    assert {name: changed[name] for name in values} == values
+    assert "AnswerKey" not in change(**TEST)["QualificationType"]
+    shorter = change(TestDurationInSeconds=90)["QualificationType"]
+    assert shorter["TestDurationInSeconds"] == 90
+    assert turk_code(change, AutoGranted=True) == "InvalidParameterValue"
 
 
 def test_types_are_searched(mturk, other_lab, chess):
-    other = other_lab
-    checkers = other.create_qualification_type(**CHESS | {"Name": "Checkers"})
-    inactive = other.create_qualification_type(
-        **CHESS | {"Name": "Go", "QualificationTypeStatus": "Inactive"}
-    )
+    for name, status in (("Checkers", "Active"), ("Go", "Inactive")):
+        values = {"Name": name, "QualificationTypeStatus": status}
+        other_lab.create_qualification_type(**CHESS | values)
 
     def names(client, **parameters):
-        rows = all_pages(
-            client.list_qualification_types, "QualificationTypes", MaxResults=2, **parameters
-        )
+        parameters |= {"MaxResults": 2}
+        rows = all_pages(client.list_qualification_types, "QualificationTypes", **parameters)
         return [row["Name"] for row in rows]
 
     system = ["Masters", "Masters", "Worker_NumberHITsApproved", "Worker_Locale"]
     system += ["Worker_Adult", "Worker_PercentAssignmentsApproved"]
     assert names(mturk, MustBeRequestable=False) == [*system, "Chess", "Checkers"]
-    assert names(other, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
+    assert names(other_lab, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
     assert names(mturk, MustBeRequestable=True) == ["Chess", "Checkers"]
     assert names(mturk, MustBeRequestable=True, MustBeOwnedByCaller=True) == ["Chess"]
     assert names(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
     assert names(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
-    assert checkers["QualificationType"]["QualificationTypeId"] != inactive
 
 
 def test_all_read_the_marketplaces_own_types_and_others_without_their_tests(mturk, other_lab):
@@ -509,13 +468,9 @@ def test_hits_that_require_a_type_are_listed(mturk, other_lab, chess):
     hits = [publish(mturk, **required) for _ in range(3)]
     publish(mturk)
     publish(other_lab, **required)
-    names = all_pages(
-        mturk.list_hits_for_qualification_type,
-        "HITs",
-        QualificationTypeId=chess.public_id,
-        MaxResults=2,
-    )
-    assert [hit["HITId"] for hit in names] == hits[::-1]
+    of_type = {"QualificationTypeId": chess.public_id, "MaxResults": 2}
+    listed = all_pages(mturk.list_hits_for_qualification_type, "HITs", **of_type)
+    assert [hit["HITId"] for hit in listed] == hits[::-1]
     adults = publish(mturk, QualificationRequirements=[requirement(ADULT, "EqualTo", 1)])
     listed = mturk.list_hits_for_qualification_type(QualificationTypeId=ADULT)
     assert [hit["HITId"] for hit in listed["HITs"]] == [adults]
@@ -562,7 +517,5 @@ def test_a_reason_names_the_places(comparator, places, own, code):
 def test_every_country_has_a_name_and_an_unknown_code_stays():
     assert all(place_name(code).removeprefix("the ") == name for code, name in country_choices())
     assert place_name("XX", "Y") == "XX-Y"
-    assert (place_name("US", "CA"), place_name("DE")) == (
-        "California (the United States)",
-        "Germany",
-    )
+    assert place_name("US", "CA") == "California (the United States)"
+    assert place_name("DE") == "Germany"
