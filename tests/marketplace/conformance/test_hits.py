@@ -85,9 +85,8 @@ def test_the_same_values_are_the_same_hit_type(mturk):
     assert again["HITTypeId"] == guarded
     assert HitType.objects.count() == 3
     hit = mturk.create_hit_with_hit_type(HITTypeId=guarded, **LIVE)["HIT"]
-    assert hit["QualificationRequirements"] == [
-        MASTERS | {"ActionsGuarded": "Accept", "RequiredToPreview": False}
-    ]
+    stored = MASTERS | {"ActionsGuarded": "Accept", "RequiredToPreview": False}
+    assert hit["QualificationRequirements"] == [stored]
 
 
 @pytest.mark.parametrize("operation", ["create_hit", "create_hit_with_hit_type"])
@@ -226,8 +225,7 @@ def test_only_a_hit_that_is_over_and_decided_is_deleted(mturk, worker):
     mturk.delete_hit(HITId=hit)
     assert mturk.list_hits()["HITs"] == []
     assert status_of(mturk, hit) == "Disposed"
-    refused = error_of(mturk.delete_hit, HITId=hit)
-    assert "'Disposed'" in refused["Message"]
+    assert "'Disposed'" in error_of(mturk.delete_hit, HITId=hit)["Message"]
     parameters = {"HITId": hit, "ExpireAt": clock.now() + DAY}
     assert turk_code(mturk.update_expiration_for_hit, **parameters) == "InvalidHITState"
 
@@ -294,38 +292,36 @@ def test_a_hit_grows_within_its_size_and_its_requesters_money(mturk, before, mor
 # UpdateHITTypeOfHIT
 
 
-def test_a_hit_takes_on_another_types_values(mturk):
-    hit = publish(mturk, MaxAssignments=2)
-    hit_type = mturk.create_hit_type(**HIT_TYPE | {"Title": "Rate nine", "Reward": "1.00"})
-    mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=hit_type["HITTypeId"])
-    stored = stored_hit(mturk, hit)
-    assert (stored["Title"], stored["Reward"]) == ("Rate nine", "1.00")
-    assert stored["HITTypeId"] == hit_type["HITTypeId"]
-    assert balances(mturk) == ("98.00", "2.00")
+def with_type(mturk, hit, **changed):
+    hit_type = mturk.create_hit_type(**HIT_TYPE | changed)["HITTypeId"]
+    mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=hit_type)
+    return hit_type
 
 
-def test_who_has_accepted_is_paid_what_was_promised(mturk, make_worker):
+def test_who_has_accepted_a_hit_of_another_type_is_paid_what_was_promised(mturk, make_worker):
     bea, cleo = make_worker("bea"), make_worker("cleo")
     hit = publish(mturk, MaxAssignments=2)
+    hit_type = with_type(mturk, hit, Title="Rate nine", Reward="1.00")
+    stored = stored_hit(mturk, hit)
+    assert (stored["Title"], stored["Reward"]) == ("Rate nine", "1.00")
+    assert stored["HITTypeId"] == hit_type
+    assert balances(mturk) == ("98.00", "2.00")
+    with_type(mturk, hit)
     assignment = accept(bea, hit)
-    cheaper = mturk.create_hit_type(**HIT_TYPE | {"Reward": "0.10"})["HITTypeId"]
-    mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=cheaper)
+    with_type(mturk, hit, Reward="0.10")
     assert balances(mturk) == ("99.27", "0.73")
     hand_in(assignment)
     mturk.approve_assignment(AssignmentId=assignment)
     mturk.approve_assignment(AssignmentId=submit(cleo, hit))
     assert balances(mturk) == ("99.27", "0.00")
-
-
-def test_an_assignment_returned_never_needs_money_that_is_not_there(mturk, worker):
+    # An assignment returned never needs money that is not there.
     hit = publish(mturk)
-    assignment = accept(worker, hit)
-    dearer = mturk.create_hit_type(**HIT_TYPE | {"Reward": "60.00"})["HITTypeId"]
-    mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=dearer)
-    assert balances(mturk) == ("40.00", "60.00")
-    publish(mturk, Reward="40.00")
+    assignment = accept(bea, hit)
+    with_type(mturk, hit, Reward="59.00")
+    assert balances(mturk) == ("40.27", "59.00")
+    publish(mturk, Reward="40.27")
     return_assignment(assignment=Assignment.objects.get(public_id=assignment))
-    assert balances(mturk) == ("0.00", "100.00")
+    assert balances(mturk) == ("0.00", "99.27")
 
 
 def test_the_type_is_not_changed_without_the_money_nor_of_a_hit_that_is_gone(mturk):
@@ -361,15 +357,12 @@ def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
     hit = publish(mturk)
     assignment = submit(worker, hit)
     type_id = make_type(mturk)
-    mturk.associate_qualification_with_worker(
-        QualificationTypeId=type_id, WorkerId=worker.worker_id
-    )
+    who = {"WorkerId": worker.worker_id}
+    mturk.associate_qualification_with_worker(QualificationTypeId=type_id, **who)
     required = {"QualificationTypeId": type_id, "Comparator": "DoesNotExist"}
     publish(mturk, QualificationRequirements=[required])
-    mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Bots")
-    mturk.send_bonus(
-        WorkerId=worker.worker_id, AssignmentId=assignment, BonusAmount="0.10", Reason="Quick"
-    )
+    mturk.create_worker_block(**who, Reason="Bots")
+    mturk.send_bonus(**who, AssignmentId=assignment, BonusAmount="0.10", Reason="Quick")
     of_type, of_hit = {"QualificationTypeId": type_id}, {"HITId": hit}
     for operation, member, parameters, least in (
         ("list_hits", "HITs", {}, 2),

@@ -32,12 +32,8 @@ def assignment(mturk, worker):
 
 @pytest.fixture
 def bonus(worker, assignment):
-    return {
-        "WorkerId": worker.worker_id,
-        "AssignmentId": assignment,
-        "BonusAmount": "2.50",
-        "Reason": "Thorough",
-    }
+    ids = {"WorkerId": worker.worker_id, "AssignmentId": assignment}
+    return ids | {"BonusAmount": "2.50", "Reason": "Thorough"}
 
 
 def test_a_bonus_that_can_be_paid_is_paid_once_for_a_token_and_listed(
@@ -67,28 +63,23 @@ def test_a_bonus_that_can_be_paid_is_paid_once_for_a_token_and_listed(
     assert balances(mturk) == ("96.87", "0.63")
 
 
-def test_amazons_fees_are_held_and_paid(mturk, make_worker, settings):
+def test_amazons_fees_are_held_and_paid_and_masters_cost_five_percent_more(
+    mturk, make_worker, settings
+):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     bea = make_worker("bea")
     hit = publish(mturk, Reward="1.00", MaxAssignments=2)
     assert balances(mturk) == ("97.60", "2.40")
-    assignment = submit(bea, hit)
-    mturk.approve_assignment(AssignmentId=assignment)
+    ids = {"WorkerId": bea.worker_id, "AssignmentId": submit(bea, hit)}
+    mturk.approve_assignment(AssignmentId=ids["AssignmentId"])
     assert balances(mturk) == ("97.60", "1.20")
-    mturk.send_bonus(
-        WorkerId=bea.worker_id, AssignmentId=assignment, BonusAmount="0.02", Reason="Quick"
-    )
+    mturk.send_bonus(**ids, BonusAmount="0.02", Reason="Quick")
     assert balances(mturk) == ("97.57", "1.20")
     assert ledger.balance_of(ledger.shared_account(ledger.AccountKind.FEES)) == Decimal("0.21")
-
-
-def test_masters_cost_five_percent_more(mturk, settings):
-    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     masters = [{"QualificationTypeId": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "Comparator": "Exists"}]
-    publish(mturk, Reward="1.00", QualificationRequirements=masters)
-    assert balances(mturk)[1] == "1.25"
-    publish(mturk, Reward="1.00", MaxAssignments=10, QualificationRequirements=masters)
-    assert balances(mturk)[1] == "15.75"
+    for n, held in ((1, "2.45"), (10, "16.95")):
+        publish(mturk, Reward="1.00", MaxAssignments=n, QualificationRequirements=masters)
+        assert balances(mturk)[1] == held
 
 
 @pytest.fixture
@@ -132,10 +123,8 @@ def test_only_workers_one_knows_are_written_to(mturk, make_worker):
     submit(waiting, publish(mturk))
     ids = [known.worker_id, waiting.worker_id, stranger.worker_id, "A0NOBODY", known.worker_id]
     answer = mturk.notify_workers(Subject="Part two", MessageText="Is open.", WorkerIds=ids)
-    failures = {
-        each["WorkerId"]: each["NotifyWorkersFailureCode"]
-        for each in answer["NotifyWorkersFailureStatuses"]
-    }
+    failed = answer["NotifyWorkersFailureStatuses"]
+    failures = {each["WorkerId"]: each["NotifyWorkersFailureCode"] for each in failed}
     refused_ids = (waiting.worker_id, stranger.worker_id, "A0NOBODY")
     assert failures == dict.fromkeys(refused_ids, "HardFailure")
     message = WorkerMessage.objects.get()
@@ -228,11 +217,10 @@ def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_work
     for assignment in (first, second):
         mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Empty.")
     mturk.delete_hit(HITId=deleted)
-    parameters = {"AssignmentId": second, "OverrideRejection": True}
-    assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
-    clock.advance(timedelta(days=30, seconds=1))
-    parameters = {"AssignmentId": first, "OverrideRejection": True}
-    assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
+    for rejected in (second, first):
+        parameters = {"AssignmentId": rejected, "OverrideRejection": True}
+        assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
+        clock.advance(timedelta(days=30, seconds=1))
 
 
 def test_submitted_work_is_listed_with_its_answer_times_and_status(
@@ -242,8 +230,7 @@ def test_submitted_work_is_listed_with_its_answer_times_and_status(
         parameters = {"AssignmentId": assignment_id, "RequesterFeedback": feedback}
         assert turk_code(mturk.reject_assignment, **parameters) == "InvalidParameterValue"
     (listed,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
-    assert listed["AssignmentId"] == assignment_id
-    assert listed["WorkerId"] == worker.worker_id
+    assert (listed["AssignmentId"], listed["WorkerId"]) == (assignment_id, worker.worker_id)
     assert listed["AssignmentStatus"] == "Submitted"
     assert listed["AutoApprovalTime"] - listed["SubmitTime"] == timedelta(days=3)
     assert listed["Deadline"] - listed["AcceptTime"] == timedelta(seconds=1200)

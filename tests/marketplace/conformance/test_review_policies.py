@@ -98,20 +98,14 @@ def test_the_worked_example_of_amazons_documentation_comes_out_as_there(mturk, w
         ),
         ("HIT", None, "HitAgreementScore", "75"),
     ]
-    subjects = [
-        row["SubjectId"] for row in report["ReviewResults"] if row["SubjectType"] == "Assignment"
-    ]
-    assert subjects[::3] == assignments
+    rows = [row for row in report["ReviewResults"] if row["SubjectType"] == "Assignment"]
+    assert [row["SubjectId"] for row in rows][::3] == assignments
     assert actions_of(report) == [("review", "HIT", "Succeeded", None)]
 
 
 def test_those_who_agree_are_approved_and_the_others_rejected(mturk, workers):
-    policy = plurality(
-        ["A"],
-        ApproveIfWorkerAgreementScoreIsAtLeast="100",
-        RejectIfWorkerAgreementScoreIsLessThan="50",
-        RejectReason="Not agreed",
-    )
+    terms = {"ApproveIfWorkerAgreementScoreIsAtLeast": "100", "RejectReason": "Not agreed"}
+    policy = plurality(["A"], RejectIfWorkerAgreementScoreIsLessThan="50", **terms)
     hit = publish(mturk, MaxAssignments=3, HITReviewPolicy=policy)
     for worker, answer in zip(workers, ("coat", "sweater", "coat"), strict=True):
         submit(worker, hit, A=answer)
@@ -189,12 +183,9 @@ def test_nine_assignments_do_not_become_ten(mturk, make_worker):
 def test_rejected_work_and_wrong_known_answers_can_be_left_out(
     mturk, workers, of_assignments, of_hits, golds, answers, result
 ):
-    hit = publish(
-        mturk,
-        MaxAssignments=3,
-        AssignmentReviewPolicy=known_answers({"gold": ["4"]}, **of_assignments),
-        HITReviewPolicy=plurality(["A"], **of_hits),
-    )
+    policies = {"AssignmentReviewPolicy": known_answers({"gold": ["4"]}, **of_assignments)}
+    policies |= {"HITReviewPolicy": plurality(["A"], **of_hits)}
+    hit = publish(mturk, MaxAssignments=3, **policies)
     for worker, gold, answer in zip(workers, golds, answers, strict=True):
         submit(worker, hit, gold=gold, A=answer)
     report = mturk.list_review_policy_results_for_hit(HITId=hit)["HITReviewReport"]
@@ -251,10 +242,8 @@ def test_an_assignment_is_decided_by_its_known_answers(mturk, worker, answer, st
         ("Assignment", "rating", "KnownAnswerCorrect", "1" if score == "100" else "0"),
         ("Assignment", None, "KnownAnswerScore", score),
     ]
-    assert [action[0] for action in actions_of(report)] == [
-        "review",
-        "approve" if status == "Approved" else "reject",
-    ]
+    decision = "approve" if status == "Approved" else "reject"
+    assert [action[0] for action in actions_of(report)] == ["review", decision]
 
 
 def test_between_the_thresholds_nothing_is_decided(mturk, worker):
@@ -315,17 +304,14 @@ def test_a_known_answer_is_matched_as_a_set(answer, key, is_correct):
 
 
 def test_a_policy_that_makes_no_sense_is_refused(mturk):
+    too_much = known_answers({"a": ["1"]}, ApproveIfKnownAnswerScoreIsAtLeast="102")
     for policies in (
         {"AssignmentReviewPolicy": plurality(["A"])},
         {"HITReviewPolicy": known_answers({"a": ["1"]})},
         {"AssignmentReviewPolicy": {"PolicyName": "ScoreMyKnownAnswers/2011-09-01"}},
         {"AssignmentReviewPolicy": known_answers({})},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, Colour="green")},
-        {
-            "AssignmentReviewPolicy": known_answers(
-                {"a": ["1"]}, ApproveIfKnownAnswerScoreIsAtLeast="102"
-            )
-        },
+        {"AssignmentReviewPolicy": too_much},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMaximumAssignments="1")},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMaximumAssignments="26")},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMinimumTimeInSeconds="59")},
@@ -342,12 +328,8 @@ def test_a_policy_that_makes_no_sense_is_refused(mturk):
 
 
 def test_results_and_actions_are_chosen_and_read_page_by_page(mturk, workers):
-    hit = publish(
-        mturk,
-        MaxAssignments=3,
-        AssignmentReviewPolicy=known_answers({"A": ["coat"]}),
-        HITReviewPolicy=plurality(["A"]),
-    )
+    policies = {"AssignmentReviewPolicy": known_answers({"A": ["coat"]})}
+    hit = publish(mturk, MaxAssignments=3, HITReviewPolicy=plurality(["A"]), **policies)
     for worker, answers in zip(workers, CHART.values(), strict=True):
         submit(worker, hit, A=answers["A"])
     ask = mturk.list_review_policy_results_for_hit
