@@ -76,12 +76,8 @@ def named(page, name):
 
 def test_each_question_has_its_native_control_and_scripts_are_not_shown(ada, assignment):
     page = text_of(ada.get(f"/worker/assignments/{assignment.public_id}/"))
-    kinds = {
-        f"question-{number}": [tag for tag, _ in named(page, f"question-{number}")]
-        for number in range(1, 8)
-    }
-    assert kinds["question-3"] == kinds["question-4"] == ["select"]
-    assert kinds["question-6"] == ["textarea"]
+    kinds = [[tag for tag, _ in named(page, f"question-{number}")] for number in (3, 4, 6)]
+    assert kinds == [["select"], ["select"], ["textarea"]]
     types = [tags["type"] for _, tags in named(page, "question-1") + named(page, "question-2")]
     assert types == ["radio"] * 2 + ["checkbox"] * 3
     assert named(page, "question-5")[0][1]["inputmode"] == "decimal"
@@ -103,13 +99,9 @@ def test_good_answers_are_collected_and_submitting_again_changes_nothing(
         assert code_before_the_receipt(again) == "received"
     (tags,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
     assert tags["AssignmentStatus"] == "Submitted"
-    for text in (
-        "<SelectionIdentifier>ornate</SelectionIdentifier>",
-        "<SelectionIdentifier>red</SelectionIdentifier>",
-        "<SelectionIdentifier>blue</SelectionIdentifier>",
-        "<FreeText>49.50</FreeText>",
-    ):
-        assert text in tags["Answer"]
+    for text in ("ornate", "red", "blue"):
+        assert f"<SelectionIdentifier>{text}</SelectionIdentifier>" in tags["Answer"]
+    assert "<FreeText>49.50</FreeText>" in tags["Answer"]
     before = Assignment.objects.values().get()
     response = ada.post(submit_path, GOOD | {"question-5": "1"})
     assert response.status_code == 302
@@ -135,10 +127,8 @@ def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
     assert 'id="question-5-complaint"' in page
     assert codes_on(page) == ["unanswered", "too_large"]
     assert "Of brass" in page
-    assert [tags["value"] for _, tags in named(page, "question-2") if "checked" in tags] == [
-        "0",
-        "2",
-    ]
+    boxes = [tags for _, tags in named(page, "question-2")]
+    assert [tags["value"] for tags in boxes if "checked" in tags] == ["0", "2"]
     assignment.refresh_from_db()
     assert (assignment.status, assignment.answer) == ("Accepted", "")
     page = text_of(ada.post(submit_path, {"question-6": "</textarea><script>x()</script>"}))
@@ -182,9 +172,7 @@ ANSWERS = {
 
 def fill(xml, **answers):
     parsed = parse_question_form(xml)
-    names = {
-        parsed_question.identifier: parsed_question.name for parsed_question in parsed.questions
-    }
+    names = {each.identifier: each.name for each in parsed.questions}
     sent = {}
     for key, values in answers.items():
         identifier, _, suffix = key.partition("__")

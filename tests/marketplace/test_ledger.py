@@ -125,15 +125,10 @@ def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(re
         requester=requester, amount_usd=Decimal(7), reference="Invoice 7", form_token="token"
     )
     movement = LedgerTransaction.objects.create(kind="deposit", created_at=clock.now())
+    facts = {"requester": requester, "amount_usd": 7, "created_at": created.created_at}
     for values in ({"reference": "Invoice 7"}, {"form_token": "token"}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Deposit.objects.create(
-                requester=requester,
-                amount_usd=7,
-                transaction=movement,
-                created_at=created.created_at,
-                **values,
-            )
+            Deposit.objects.create(transaction=movement, **facts, **values)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +201,8 @@ def test_the_form_reads_amounts_alike_and_sent_twice_makes_one_deposit(olga, req
         assert response.status_code == 200
         assert available(requester) == 100
     answers = [olga.post(address_of(requester), filled_in) for _ in range(2)]
-    assert [(each.status_code, each.headers["Location"]) for each in answers] == [
-        (302, address_of(requester))
-    ] * 2
+    led = [(each.status_code, each.headers["Location"]) for each in answers]
+    assert led == [(302, address_of(requester))] * 2
     assert available(requester) == 107
     assert AuditEntry.objects.filter(detail__reference="Invoice 7").count() == 1
 
@@ -243,9 +237,8 @@ def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_key
         return lambda: browser.post(address_of(requester), values)
 
     answers = all_at_once(*[post() for _ in range(6)])
-    assert {(each.status_code, each.headers["Location"]) for each in answers} == {
-        (302, address_of(requester))
-    }
+    led = {(each.status_code, each.headers["Location"]) for each in answers}
+    assert led == {(302, address_of(requester))}
     assert available(requester) == 107
     assert_ledger_balances()
 
@@ -253,10 +246,8 @@ def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_key
 def test_a_reference_stands_for_one_deposit_of_its_requester(requester, make_keys):
     other = Requester.objects.create(name="Other lab", created_at=clock.now())
     first, _ = deposit(requester=requester, amount_usd=Decimal(7), reference=" Invoice 7")
-    assert deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7 ") == (
-        first,
-        False,
-    )
+    again = deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7 ")
+    assert again == (first, False)
     with refused(DuplicateDeposit, "reference_used"):
         deposit(requester=requester, amount_usd=Decimal(8), reference="Invoice 7")
     assert deposit(requester=other, amount_usd=Decimal(8), reference="Invoice 7")[1]
@@ -313,10 +304,11 @@ def test_only_what_is_available_is_taken_out(olga, mturk, requester):
 def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db, make_keys):
     make_keys()
     stored = Deposit.objects.select_related("requester").get()
-    calls = [
-        lambda: reverse_deposit(deposit=Deposit.objects.get(pk=stored.pk), reason="A mistake")
-    ] * 4
-    assert sorted(all_at_once(*calls)) == [False, False, False, True]
+
+    def reverse():
+        return reverse_deposit(deposit=Deposit.objects.get(pk=stored.pk), reason="A mistake")
+
+    assert sorted(all_at_once(*[reverse] * 4)) == [False, False, False, True]
     assert available(stored.requester) == 0
     assert_ledger_balances()
 
@@ -362,17 +354,13 @@ def take(hit, worker):
 def test_what_was_held_is_the_requesters_again(mturk, recruited, requester):
     assert available(requester) == Decimal("100.00")
     assert ledger.held_for(recruited) == 0
-    more = mturk.create_hit_with_hit_type(
-        HITTypeId=recruited.hit_type.public_id,
-        LifetimeInSeconds=3600,
-        Question=HIT["Question"],
-        MaxAssignments=3,
-    )
-    mturk.create_additional_assignments_for_hit(
-        HITId=more["HIT"]["HITId"], NumberOfAdditionalAssignments=5
-    )
+    facts = {"HITTypeId": recruited.hit_type.public_id, "LifetimeInSeconds": 3600}
+    facts |= {"Question": HIT["Question"], "MaxAssignments": 3}
+    more = mturk.create_hit_with_hit_type(**facts)["HIT"]
+    growth = {"HITId": more["HITId"], "NumberOfAdditionalAssignments": 5}
+    mturk.create_additional_assignments_for_hit(**growth)
     assert available(requester) == Decimal("100.00")
-    assert more["HIT"]["Reward"] == "0.63"
+    assert more["Reward"] == "0.63"
 
 
 def test_what_was_promised_before_is_paid_here(mturk, worker, requester):
@@ -404,9 +392,8 @@ def test_workers_and_participants_see_only_theirs(mturk, recruited, participant,
     assert recruited.hit_type.title not in ada.get("/worker/").content.decode()
     with refused(NotQualified, "other_payer"):
         accept_hit(worker=worker, hit=recruited)
-    other = Hit.objects.get(
-        public_id=mturk.create_hit(**HIT | {"Title": "Another"})["HIT"]["HITId"]
-    )
+    mturk.create_hit(**HIT | {"Title": "Another"})
+    other = Hit.objects.latest("pk")
     with refused(NotQualified, "other_payer"):
         accept_next(worker=participant, hit_type=other.hit_type)
     with pytest.raises(mturk.exceptions.RequestError) as found:
@@ -433,11 +420,8 @@ def test_ledger_and_database_refuse_every_movement_and_promise(recruited, partic
 
 def insert(payee_id, worker):
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO marketplace_ledgeraccount (kind, worker_id, payee_id) "
-            "VALUES ('earnings', %s, %s)",
-            [worker.pk, payee_id],
-        )
+        columns = "(kind, worker_id, payee_id) VALUES ('earnings', %s, %s)"
+        cursor.execute(f"INSERT INTO marketplace_ledgeraccount {columns}", [worker.pk, payee_id])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -446,11 +430,10 @@ def test_the_database_refuses_a_participants_earnings(participant, worker):
         with pytest.raises(IntegrityError), transaction.atomic():
             insert(payee_id, participant)
     assert not LedgerAccount.objects.filter(worker=participant).exists()
-    for values in ({"paid_by": "recruiter"}, {"payee_id": None}):
+    values = {"paid_by": "recruiter", "payee_id": None}
+    for wrong in ({"paid_by": "recruiter"}, {"payee_id": None}, values):
         with pytest.raises(IntegrityError), transaction.atomic():
-            type(worker).objects.filter(pk=worker.pk).update(**values)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        type(worker).objects.filter(pk=worker.pk).update(paid_by="recruiter", payee_id=None)
+            type(worker).objects.filter(pk=worker.pk).update(**wrong)
 
 
 def test_the_audit_finds_what_got_past(make_keys, worker, participant):

@@ -35,14 +35,6 @@ def start(browser, type_id):
     return browser.post(f"/worker/qualifications/{type_id}/").headers["Location"]
 
 
-def offered(browser, **query):
-    return [each.name for each in browser.get("/worker/qualifications/", query).context["page"]]
-
-
-def requests_waiting(mturk):
-    return mturk.list_qualification_requests()["QualificationRequests"]
-
-
 def needing(mturk, type_id, comparator, *values):
     needs = {"QualificationTypeId": type_id, "Comparator": comparator}
     needs |= {"IntegerValues": list(values)} if values else {}
@@ -76,10 +68,9 @@ def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
     page = ada.post(f"/worker/qualifications/{type_id}/", follow=True)
     assert message_codes(page) == ["value_too_low"]
     assert (page.context["is_too_low"], page.context["held"].integer_value) == (True, 3)
+    ids = {"QualificationTypeId": type_id, "WorkerId": worker.worker_id}
     for value in (2, 5):
-        mturk.associate_qualification_with_worker(
-            QualificationTypeId=type_id, WorkerId=worker.worker_id, IntegerValue=value
-        )
+        mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
     low, enough = WorkerMessage.objects.filter(worker=worker).order_by("pk")
     assert low.subject != enough.subject
     assert re.findall("[0-9]+", low.text) == ["2", "4"]
@@ -94,9 +85,8 @@ def test_who_fails_reads_the_score_and_the_mark_that_was_not_reached(mturk, ada)
     type_id = make_type(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
     needing(mturk, type_id, "GreaterThanOrEqualTo", 80)
     before = ada.get(f"/worker/qualifications/{type_id}/")
-    assert [(each.comparator, each.values) for each in before.context["marks"]] == [
-        ("GreaterThanOrEqualTo", (80,))
-    ]
+    marks = [(each.comparator, each.values) for each in before.context["marks"]]
+    assert marks == [("GreaterThanOrEqualTo", (80,))]
     page = take(ada, type_id, "0", "0")
     assert message_codes(page) == ["not_passed"]
     (message,) = page.context["messages"]
@@ -150,7 +140,7 @@ def test_a_half_filled_test_is_not_handed_in_and_there_is_one_attempt(mturk, ada
 def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
     page = take(ada, make_type(mturk, **TESTED), "0", "0")
     assert message_codes(page) == ["request_waits"]
-    (request,) = requests_waiting(mturk)
+    (request,) = mturk.list_qualification_requests()["QualificationRequests"]
     assert request["Test"] == TEST
     assert "<SelectionIdentifier>rhine</SelectionIdentifier>" in request["Answer"]
 
@@ -193,11 +183,8 @@ def test_who_has_not_tried_is_led_to_the_work_and_cannot_ask(mturk, ada, trial):
         assert f'href="/worker/groups/{hit["HITTypeId"]}/"' in page
         assert DESCRIPTION in page
     (reason,) = unmet(ada)
-    assert (reason.code, reason.is_tried, reason.qualification_type) == (
-        "earned_by_work",
-        False,
-        None,
-    )
+    assert (reason.code, reason.is_tried) == ("earned_by_work", False)
+    assert reason.qualification_type is None
     assert list(ada.get("/worker/qualifications/").context["page"]) == []
     refused = ada.post(f"/worker/qualifications/{type_id}/")
     assert (refused.status_code, refused.context["code"]) == (409, "earned_by_work")
@@ -237,12 +224,9 @@ def test_what_cannot_be_mended_by_asking_offers_no_asking(mturk, ada, worker):
     mturk.create_hit(**HIT, QualificationRequirements=wants)
     assert [each.qualification_type.public_id for each in unmet(ada)] == ids
     for type_id, value in zip(ids, (7, 3), strict=True):
-        mturk.associate_qualification_with_worker(
-            QualificationTypeId=type_id, WorkerId=worker.worker_id, IntegerValue=value
-        )
-    assert [(each.code, each.qualification_type) for each in unmet(ada)] == [
-        ("wrong_value", None),
-        ("wrong_value", None),
-    ]
+        decide = {"QualificationTypeId": type_id, "WorkerId": worker.worker_id}
+        mturk.associate_qualification_with_worker(**decide, IntegerValue=value)
+    lacking = [(each.code, each.qualification_type) for each in unmet(ada)]
+    assert lacking == [("wrong_value", None)] * 2
     page = text_of(ada.get("/worker/"))
     assert not [type_id for type_id in ids if f"/worker/qualifications/{type_id}/" in page]
