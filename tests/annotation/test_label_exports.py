@@ -64,8 +64,7 @@ def test_langfuse_scores_of_traces_and_observations():
         ("o2", "u1"): {"tone": "friendly"},
         ("o3", "u1"): {"tone": "friendly"},
     }
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["left_out"]) == ((14, 11), {"program_score": 3})
+    assert_counts(draft, (14, 11), {"program_score": 3}, notes={"json_page", "no_annotator"})
     by_trace = read_fixture("langfuse.json", "langfuse", item=("traceId",))
     assert {item for item, _who in answers_of(by_trace)} == {"t1", "t2", "t3"}
 
@@ -132,9 +131,7 @@ def test_inception_labels_of_documents_in_a_project_and_in_one_file():
         ("b.txt", "ann"): {"Sentiment.label": "negative", "Sentiment.strength": 2},
         ("b.txt", "ben"): {"Sentiment.label": "neutral", "Sentiment.strength": 2},
     }
-    counts = counts_of(project)
-    assert counts["rows"] == (24, 4)
-    assert counts["left_out"] == {"structure": 16, "spans": 4}
+    assert_counts(project, (24, 4), {"structure": 16, "spans": 4}, notes={"json_page"})
     expected = ["Anna likes Bonn.", "Bob does not."]
     assert [item.candidates[0].text for item in project.items] == expected
     one = read_fixture("inception_cas.json", "inception")
@@ -150,9 +147,7 @@ def test_webanno_labels_of_sentences():
     }
     expected = ["Bonn is nice.", "Rain_ again.", "Who knows."]
     assert [item.candidates[0].text for item in draft.items] == expected
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["left_out"]) == ((3, 2), {"no_answer": 1})
-    assert counts["parts"] == {"spans": 1}
+    assert_counts(draft, (3, 2), {"no_answer": 1}, {"spans": 1})
 
 
 def test_pearmut_scores_of_segments_by_system():
@@ -177,9 +172,8 @@ def test_pearmut_annotations_that_were_reset_or_are_of_a_tutorial(tmp_path):
     path = write_file(tmp_path / "two.json", json.dumps({"demo": records, "again": records[:1]}))
     draft = read_fixture(str(path), "pearmut")
     assert ("talk_1", "amy") in answers_of(draft)
-    counts = counts_of(draft)
-    assert counts["rows"] == (8, 4)
-    assert counts["left_out"] == {"reset": 3, "not_campaign": 1}
+    left_out = {"reset": 3, "not_campaign": 1}
+    assert_counts(draft, (8, 4), left_out, {"spans": 2}, {"": 1}, {"json_page"})
 
 
 def test_labels_of_the_alternative_annotator_test():
@@ -193,8 +187,8 @@ def test_labels_of_the_alternative_annotator_test():
         ("11__stars", "a3"): {"value": 4},
         ("13__stars", "a3"): {"value": 5},
     }
-    counts = counts_of(people)
-    assert (counts["rows"], counts["missing"]) == ((8, 7), {"": 1})
+    notes = {"labels_by_annotator"}
+    assert_counts(people, (8, 7), {"no_answer": 1}, missing={"": 1}, notes=notes)
     assert len(answers_of(read_fixture("alt_test_llm.json", "alt-test"))) == 6
 
 

@@ -77,11 +77,10 @@ def test_qualtrics_boxes_in_columns_previews_and_unfinished_responses():
         (SURVEY, "R_3cccccccccccccc"): {"Q1_1": 4, "Q1_2": 1} | ticks("Q2", REASONS),
         (SURVEY, "R_4dddddddddddddd"): {"Q1_1": 3},
     }
-    counts = counts_of(draft)
-    assert counts["rows"] == (5, 4)
-    assert counts["left_out"] == {"not_respondent": 1}
-    assert counts["missing"] == {"": 5, "-99": 1}
-    assert "answers_without_category" in counts["notes"]
+    notes = {"qualtrics_header", "check_boxes", "columns_of_items", "answers_without_category"}
+    notes |= {"other_columns"}
+    missing = {"": 5, "-99": 1}
+    assert_counts(draft, (5, 4), {"not_respondent": 1}, missing=missing, notes=notes)
     assert wordings_of(draft)["Q2:clear"] == "Why? Tick all that apply: clear"
 
 
@@ -133,10 +132,8 @@ def test_surveymonkey_has_two_header_rows_of_questions_and_options():
             "Q7": "polite",
         },
     }
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["left_out"]) == ((4, 3), {"no_answer": 1})
-    assert counts["missing"] == {"": 10}
-    assert counts["notes"] >= {"survey_monkey_header", "check_boxes", "columns_of_items"}
+    notes = {"survey_monkey_header", "check_boxes", "columns_of_items", "other_columns"}
+    assert_counts(draft, (4, 3), {"no_answer": 1}, missing={"": 10}, notes=notes)
     assert wordings_of(draft)["Q8"].startswith("Anything else that you want to tell us")
     items = read_fixture("surveymonkey.csv", "surveymonkey", answers="{question}: {item}")
     assert answers_of(items)["Reply B", "118000000003"] == {FITS: 4}
@@ -164,8 +161,8 @@ def test_google_forms_with_semicolons_and_with_commas_between_ticks():
         (SURVEY, "ben@example.org"): {f"{FIT}@Reply A": 5, f"{FIT}@Reply B": 3},
         (SURVEY, "cem@example.org"): {f"{FIT}@Reply A": 3, f"{FIT}@Reply B": 4},
     }
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["missing"]) == ((3, 3), {"": 2})
+    notes = {"check_boxes", "other_columns", "answers_without_category"}
+    assert_counts(draft, (3, 3), missing={"": 2}, notes=notes)
     sheet = read_fixture("google_forms_sheet.csv", "google-forms")
     assert answers_of(sheet)[SURVEY, "respondent 1"] == {
         # One option that has a comma.
@@ -194,10 +191,9 @@ def test_otree_tables_of_all_apps_and_of_one_have_the_same_answers():
         if item.startswith("rating.")
     } == expected
     assert found["after.1", "6dtbvmnj"] == {"hard": 1}
-    assert counts_of(wide)["rows"] == (3, 3)
-    assert counts_of(app)["rows"] == (6, 6)
-    assert counts_of(wide)["missing"] == counts_of(app)["missing"] == {"": 4}
     # oTree's bots answered.
+    for draft, rows in ((wide, (3, 3)), (app, (6, 6))):
+        assert_counts(draft, rows, missing={"": 4}, notes={"simulated", "other_columns"})
     assert all(each.is_simulated for each in (*wide.submissions, *app.submissions))
     assert wordings_of(app) == {"fluency": "fluency", "verdict": "verdict", "comment": "comment"}
 
@@ -209,9 +205,8 @@ def test_prolific_submissions_are_participants_with_a_status():
     assert answers[SURVEY, "5e9088a8a4b6ed018b45ba7b"] == expected
     expected = [("approved", 1150), ("rejected", 189), ("submitted", 1209)]
     assert [(each.status, each.seconds) for each in draft.submissions] == expected
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["left_out"]) == ((4, 3), {"not_respondent": 1})
-    assert counts["missing"] == {"DATA_EXPIRED": 1}
+    missing, notes = {"DATA_EXPIRED": 1}, {"other_columns"}
+    assert_counts(draft, (4, 3), {"not_respondent": 1}, missing=missing, notes=notes)
 
 
 def test_prolific_task_builder_has_a_record_per_instruction():
@@ -225,6 +220,5 @@ def test_prolific_task_builder_has_a_record_per_instruction():
         ("t2", "p2"): {"i-fit": "fits"},
     }
     assert [item.candidates[0].text for item in draft.items] == ["Bonn.", "Rain."]
-    counts = counts_of(draft)
-    assert (counts["rows"], counts["left_out"]) == ((6, 5), {"no_answer": 1})
-    assert counts["parts"] == {"explanations": 1, "files": 1}
+    parts = {"explanations": 1, "files": 1}
+    assert_counts(draft, (6, 5), {"no_answer": 1}, parts, notes={"json_page"})

@@ -117,7 +117,6 @@ def ticks(question: str, options: str, ticked: str = "") -> dict[str, str]:
 def counts_of(draft: StudyDraft) -> dict[str, Any]:
     """The counts of the reading report: rows read and used, and the rest by code or word."""
     report = draft.report
-    assert report is not None
     return {
         "rows": (report.n_rows, report.n_used),
         "left_out": {code: each.n for code, each in report.left_out.items()},
