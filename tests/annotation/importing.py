@@ -20,7 +20,6 @@ Snapshot = dict[str, list[tuple[object, ...]]]
 
 
 def command_output(command: str, *arguments: object, **options: Any) -> str:
-    """Run a management command and return its output."""
     output = StringIO()
     call_command(command, *map(str, arguments), stdout=output, **options)
     return output.getvalue()
@@ -77,7 +76,6 @@ def assert_imported_once(command: str, path: Path, counts: list[int], **options:
 
 
 def queries_of(command: str, path: Path, **options: Any) -> int:
-    """The number of queries of an import."""
     with CaptureQueriesContext(connection) as queries:
         command_output(command, path, **options)
     return len(queries)

@@ -157,7 +157,6 @@ def tick(
 
 
 def systems_of(study: Study) -> list[str]:
-    """The systems of the study's first item, in their order."""
     first = study.items.first()
     return list(first.candidates.values_list("system", flat=True)) if first else []
 
@@ -167,7 +166,6 @@ def _with_title(slug: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def doubt(*submissions: Submission) -> None:
-    """Flag them as too fast."""
     rows = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
     flag_submissions(submissions=rows, reason="too fast")
 

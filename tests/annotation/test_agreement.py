@@ -352,15 +352,10 @@ def graded() -> Study:
     return Study.objects.get(pk=study.pk)
 
 
-def coefficients(study: Study) -> dict[str, float]:
-    (report,) = study_agreement(study).questions
-    return {one.name: one.value for one in report.coefficients}
-
-
 def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded):
     both = [(a, b) for a, b in zip(ANN, BEA, strict=True) if CANNOT not in (a, b)]
     first, second = (list(map(int, side)) for side in zip(*both, strict=True))
-    found = coefficients(graded)
+    found = {one.name: one.value for one in only(study_agreement(graded)).coefficients}
     labels = [0, 1, 2, 3]
     for weights in ("linear", "quadratic"):
         expected = cohen_kappa_score(first, second, weights=weights, labels=labels)

@@ -391,10 +391,7 @@ def label_studio(*values: Any, rated: bool = True) -> list[dict[str, Any]]:
     return [{"id": "r0", "data": {"text": "t"}, "annotations": annotations}]
 
 
-EXPORTS: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    "argilla": argilla,
-    "label-studio": label_studio,
-}
+EXPORTS: dict[str, Callable[..., Any]] = {"argilla": argilla, "label-studio": label_studio}
 
 
 def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options: Any) -> StudyDraft:

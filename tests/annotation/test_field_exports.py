@@ -189,11 +189,13 @@ class TestArgilla:
         assert (found["r0", "u1"], found["r0", "u2"]) == (["a", "b"], [])
         assert len(found) == 12
 
-    def test_records_without_answers_are_counted(self):
+    def test_records_without_answers_are_counted_and_a_page_without_records_refused(self, tmp_path):
         draft = read_draft(ARGILLA / "v2_null.json", "argilla")
         assert (draft.report.n_rows, draft.report.n_used) == (6, 4)
         assert counts(draft.report) == {"no_answer": 2}
         assert len(draft.items) == 6
+        with refused(ImportRefused, "no_rows"):
+            read_draft(written_file(tmp_path, {"items": [], "total": 0}), "argilla")
 
     def test_texts_that_are_empty_are_no_numbers(self, tmp_path):
         answers = [{"value": None, "user_id": "u1"}, {"value": "", "user_id": "u2"}]
@@ -204,10 +206,6 @@ class TestArgilla:
         draft = read_draft(path, "argilla", written=frozenset({"t"}))
         assert [w.text for s in draft.submissions for w in s.written] == [""]
         assert draft.report.missing == {"": 1}
-
-    def test_a_page_without_records_is_refused(self, tmp_path):
-        with refused(ImportRefused, "no_rows"):
-            read_draft(written_file(tmp_path, {"items": [], "total": 0}), "argilla")
 
 
 def test_examples_of_doccano_name_annotators_or_their_file_does():

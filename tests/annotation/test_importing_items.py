@@ -42,17 +42,13 @@ ROWS = [["dialog_id", "output"], *([f"d{n}", "Hi"] for n in range(5))]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
 
-def read(
-    path: Path, mapping: ColumnMapping | None = None, kind: str = "rating"
-) -> tuple[Any, Faults]:
+def read(path: Path, kind: str = "rating") -> tuple[Any, Faults]:
     faults = Faults()
     with opened_table(path) as table:
         profile = profile_table(table)
         columns = [column.name for column in profile.columns]
-        chosen = mapping or guess_mapping(
-            columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct
-        )
-        return list(items_of(table, chosen, faults=faults, kind=kind)), faults
+        mapping = guess_mapping(columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct)
+        return list(items_of(table, mapping, faults=faults, kind=kind)), faults
 
 
 def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path):

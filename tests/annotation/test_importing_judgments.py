@@ -1,4 +1,5 @@
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.codes import codes_of, refused, refused_naming
 pytestmark = pytest.mark.django_db
 
 HEADER = "item,candidate,question,annotator,round,value,condition\n"
+assert_file_refused = partial(assert_refused, "import_judgments")
 OF_CANDIDATES = "item,candidate,question,annotator,value"
 FILE = (
     HEADER
@@ -115,19 +117,17 @@ def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path):
     command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
     path = labels(tmp_path, "d0,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
-    options = {"value": "d0", "study": "pools", "level": "nominal", "field": "item"}
-    assert_refused("import_judgments", path, "unknown_item", line=2, **options)
+    options = {"study": "pools", "line": 2}
+    assert_file_refused(path, "unknown_item", value="d0", level="nominal", field="item", **options)
     path = labels(tmp_path, "boot,clog,acceptable,Bob,0.5", header=OF_CANDIDATES)
-    options = {"value": "0.5", "study": "pools", "field": "value"}
-    assert_refused("import_judgments", path, "between_categories", line=2, **options)
+    assert_file_refused(path, "between_categories", value="0.5", field="value", **options)
 
 
 def test_a_later_file_has_the_categories_of_the_study(tmp_path):
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no")
     command_output("import_judgments", path, study="s", level="nominal")
     labels(tmp_path, "d0,Bob,yes", "d1,Bob,perhaps")
-    code, value = "unknown_category", "perhaps"
-    assert_refused("import_judgments", path, code, value=value, level="nominal")
+    assert_file_refused(path, "unknown_category", value="perhaps", level="nominal")
     labels(tmp_path, "d0,Bob,yes", "d1,Bob,yes")
     command_output("import_judgments", path, study="s", level="nominal")
     bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
@@ -138,10 +138,9 @@ def test_a_later_file_has_the_categories_of_the_study(tmp_path):
 def test_categories_that_do_not_fit_are_refused(tmp_path):
     rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cy,high", header=OF_CANDIDATES)
-    options = {"study": "rated", "level": "nominal"}
-    assert_refused("import_judgments", path, "unknown_category", value="high", **options)
+    assert_file_refused(path, "unknown_category", value="high", study="rated", level="nominal")
     labels(tmp_path, *(f"d{n},Ann,label {n}" for n in range(1001)))
-    assert_refused("import_judgments", path, "too_many_categories", value="1001", level="nominal")
+    assert_file_refused(path, "too_many_categories", value="1001", level="nominal")
 
 
 # name, row, field, code and, if it matters, data in the message
@@ -166,14 +165,14 @@ REFUSALS: list[tuple[str, ...]] = [
 def test_a_judgment_that_is_not_whole_is_refused(tmp_path, case):
     _name, row, field, code, *values = case
     path = write_file(tmp_path / "judgments.csv", HEADER + "d9,a,q,Ann,1,1,\n" + row)
-    assert_refused("import_judgments", path, code, line=3, field=field, value="".join(values))
+    assert_file_refused(path, code, line=3, field=field, value="".join(values))
 
 
 def test_a_judgment_twice_is_refused(tmp_path):
     path = tmp_path / "judgments.csv"
     for repeat in ("d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"):
         path.write_text(FILE + repeat)
-        assert_refused("import_judgments", path, "repeated_judgment", line=7, value="line 2")
+        assert_file_refused(path, "repeated_judgment", line=7, value="line 2")
 
 
 def drafted(path: Path, *rows: str, level: str = "interval", **policies: Any) -> Any:
@@ -260,15 +259,13 @@ def test_unfit_judgments_are_refused(tmp_path, case):
     _name, row, field, code, value = case
     rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cyd,1", row, header=OF_CANDIDATES)
-    options = {"field": field, "value": value, "study": "rated"}
-    assert_refused("import_judgments", path, code, line=3, **options)
+    assert_file_refused(path, code, line=3, field=field, value=value, study="rated")
 
 
 def test_another_judgment_of_the_same_candidate_is_refused(judgments):
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
-    options = {"value": "Ann", "study": "wits"}
-    assert_refused("import_judgments", judgments, "other_submission", line=2, **options)
+    assert_file_refused(judgments, "other_submission", line=2, value="Ann", study="wits")
     # More rounds and annotators are added.
     judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
     output = command_output("import_judgments", judgments, study="wits")
@@ -310,7 +307,7 @@ def test_more_than_a_position_can_count_is_refused(tmp_path, monkeypatch):
     for column, line in (("question", None), ("candidate", 2)):
         rows = (f"d0,Ann,1,{n}" for n in range(51))
         path = labels(tmp_path, *rows, header=f"item,annotator,value,{column}")
-        assert_refused("import_judgments", path, f"too_many_{column}s", line=line, value="50")
+        assert_file_refused(path, f"too_many_{column}s", line=line, value="50")
 
 
 def test_a_scale_that_is_none_is_refused(judgments):

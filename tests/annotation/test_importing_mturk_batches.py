@@ -3,6 +3,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ BATCH = (
 )
 
 Writer = Callable[..., Path]
+assert_batch_refused = partial(assert_refused, "import_mturk_batch")
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write):
     for text in (*times, "1686690814"):
         for field in ("AcceptTime", "SubmitTime"):
             path = write(BATCH[0], {**BATCH[2], field: text})
-            assert_refused("import_mturk_batch", path, "not_time", line=3, field=field, value=text)
+            assert_batch_refused(path, "not_time", line=3, field=field, value=text)
     rows = [
         BATCH[0],
         assignment("H2", WORKERS[0], "Approved", AcceptTime="2023-06-13T14:13:34+02:00"),
@@ -165,8 +167,7 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write, tmp_path):
     assert all(len(name) == 11 and name[0] == "A" and int(name[1:], 16) >= 0 for name in names)
     # No refusal names a worker.
     path = write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
-    options = {"value": "H1", "study": "styles"}
-    error = assert_refused("import_mturk_batch", path, "other_submission", line=2, **options)
+    error = assert_batch_refused(path, "other_submission", line=2, value="H1", study="styles")
     assert re.search("A[0-9a-f]{10}", str(error))
     assert WORKERS[0] not in str(error)
 
@@ -186,8 +187,7 @@ def test_answers_may_follow_the_items(write):
     assert len(set(names)) == len(names) == 4
     alternatives_study("pools")
     for items_only in (True, False):
-        options = {"study": "pools", "items_only": items_only}
-        assert_refused("import_mturk_batch", path, "other_kind", **options)
+        assert_batch_refused(path, "other_kind", study="pools", items_only=items_only)
 
 
 def test_columns_may_name_items_conditions_and_contexts(write):
@@ -204,9 +204,9 @@ def test_columns_may_name_items_conditions_and_contexts(write):
     study = Study.objects.named("again")
     assert (study.items.get().key, Submission.objects.of(study).count()) == ("BST-7", 2)
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
-    assert_refused("import_mturk_batch", path, "no_context", value="Speaker, dataset")
-    options = {"value": "Speaker, big, small", "item": ["Speaker"]}
-    assert_refused("import_mturk_batch", write(*BATCH), "no_context", **options)
+    assert_batch_refused(path, "no_context", value="Speaker, dataset")
+    value = "Speaker, big, small"
+    assert_batch_refused(write(*BATCH), "no_context", value=value, item=["Speaker"])
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
     command_output("import_mturk_batch", path, study="s", context="Speaker")
     assert Item.objects.get(key="H1").context == "context of H1"
@@ -242,11 +242,10 @@ def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write):
     ]
     for field, value, code in cases:
         path = write(BATCH[0], {**BATCH[2], field: value})
-        options = {"field": field, "value": value.strip()}
-        assert_refused("import_mturk_batch", path, code, line=3, **options)
+        assert_batch_refused(path, code, line=3, field=field, value=value.strip())
 
     def check(code: str, *rows: dict[str, Any], line: int = 1, **options: Any) -> None:
-        assert_refused("import_mturk_batch", write(*rows), code, line=line, **options)
+        assert_batch_refused(write(*rows), code, line=line, **options)
 
     check("differs", BATCH[0], {**BATCH[1], "Input.big": "something else"}, line=3, value="H1")
     for missing in ("HITId", "WorkerId", "AssignmentStatus"):
@@ -351,14 +350,14 @@ def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch):
 
 def test_an_unknown_status_and_a_repeated_target_are_refused(batch):
     batch.write_text(TICKS + row(1, "W1", "boot,clog,pump,flat", ",on,,", status="Lost"))
-    options = {"field": "AssignmentStatus", "value": "Lost"}
-    assert_refused("import_mturk_batch", batch, "unknown_status", line=2, **options)
+    field = "AssignmentStatus"
+    assert_batch_refused(batch, "unknown_status", line=2, field=field, value="Lost")
     for worker, pool, code in (
         ("W1", "boot,clog,pump,flat", "repeated_target"),
         ("W3", "boot,clog,pump,sole", "other_pool"),
     ):
         batch.write_text(POOLED_BATCH + row(3, worker, pool, ",on,,"))
-        assert_refused("import_mturk_batch", batch, code, line=5, field="Input.target1")
+        assert_batch_refused(batch, code, line=5, field="Input.target1")
 
 
 def test_options_of_ratings_do_not_fit_pools(batch):

@@ -50,9 +50,10 @@ def values_of(label_set: LabelSet) -> dict[str, float]:
     return dict(label_set.labels.values_list("candidate__key", "value"))
 
 
-def overrule(study: Study, key: str, value: float, by: User, **options: int) -> None:
+def overrule(study: Study, key: str, value: float, by: User, **options: Any) -> Adjudication:
+    options = {"question": study.question(), **options}
     candidate = Candidate.objects.get(item__study=study, key=key)
-    decide(candidate=candidate, question=study.question(), value=value, decided_by=by, **options)
+    return decide(candidate=candidate, value=value, decided_by=by, **options)
 
 
 def test_each_judged_candidate_gets_one_label(judged_by_three):
@@ -179,22 +180,15 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three, tmp_path):
     assert (written["version"], written["signature"]) == (1, label_set.signature)
 
 
-def decide_clog(study: Study, senior: User, *, value: float, **options: Any) -> Adjudication:
-    """Decide on the clog, under the study's question or another."""
-    clog = Candidate.objects.get(item__study=study, key="clog")
-    question = options.pop("question", None) or study.question()
-    return decide(candidate=clog, question=question, value=value, decided_by=senior, **options)
-
-
 def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
     study = ticked_study()
-    decision = decide_clog(study, senior, value=0, note=" a shoe ")
+    decision = overrule(study, "clog", 0, senior, note=" a shoe ")
     decision.refresh_from_db()
     assert (decision.value, decision.note, decision.round) == (0, "a shoe", 1)
     assert decision.decided_by == senior
     assert decision.decided_at is not None
     # The last decision stands, and the same again is no new one.
-    last, again = (decide_clog(study, senior, value=1) for _ in range(2))
+    last, again = (overrule(study, "clog", 1, senior) for _ in range(2))
     assert last == again
     assert [row.value for row in Adjudication.objects.of(study)] == [0, 1]
     assert [row.value for row in Adjudication.objects.of(study).standing()] == [1]
@@ -202,7 +196,7 @@ def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
     study = ticked_study("rounds")
     tick(study, "Ann", "boot", {"clog"}, round=2)
     for round, value in ((1, 0), (2, 1)):
-        decide_clog(study, senior, value=value, round=round)
+        overrule(study, "clog", value, senior, round=round)
     standing = Adjudication.objects.of(study).standing().values_list("round", "value")
     assert set(standing) == {(1, 0), (2, 1)}
 
@@ -211,15 +205,15 @@ def test_a_decision_that_cannot_be_made_is_refused(senior):
     study = ticked_study()
     for value, code in ((-1, "off_scale"), (2, "off_scale"), (0.5, "between_categories")):
         with refused(DecisionRefused, code):
-            decide_clog(study, senior, value=value)
+            overrule(study, "clog", value, senior)
     with refused(DecisionRefused, "off_scale"):
-        decide_clog(study, senior, value=float("nan"))
+        overrule(study, "clog", float("nan"), senior)
     with refused(DecisionRefused, "other_study"):
-        decide_clog(study, senior, value=1, question=rating_study().question())
+        overrule(study, "clog", 1, senior, question=rating_study().question())
     for round in (-1, 0, 2):
         with refused(DecisionRefused, "not_judged"):
-            decide_clog(study, senior, value=1, round=round)
+            overrule(study, "clog", 1, senior, round=round)
     Submission.objects.of(study).update(status=Submission.Status.REJECTED)
     with refused(DecisionRefused, "not_judged"):
-        decide_clog(study, senior, value=1)
+        overrule(study, "clog", 1, senior)
     assert not Adjudication.objects.exists()

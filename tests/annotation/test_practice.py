@@ -204,7 +204,11 @@ def faults_of(*tests, **options):
     return [(fault.place.removeprefix("qualifications.tests[1]."), fault.code) for fault in faults]
 
 
-def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
+POLITE = {"name": "polite", "kind": "yes_no", "wording": "Is it polite?"}
+STYLE = {"name": "style", "kind": "category", "wording": "Which?", "categories": ["dry", "warm"]}
+
+
+def test_near_points_are_right_and_of_what_has_no_order_one_answer():
     line, points, _why = read_document(protocol()).questions
     assert choosable_values(line) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     assert right_values(line, 75, 20) == [60, 70, 80, 90]
@@ -212,17 +216,8 @@ def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
     assert choosable_values(points) == [1, 2, 3, 4, 5]
     assert right_values(points, 4, 20) == [4]
     assert right_values(points, 4, 25) == [3, 4, 5]
-
-
-@pytest.mark.parametrize("kind", ["category", "yes_no"])
-def test_of_what_has_no_order_one_answer_is_right(kind):
-    labels = {"categories": ["on", "off"]} if kind == "category" else {}
-    values = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
-    assert right_values(read_document(protocol(questions=[values])).questions[0], 1, 100) == [1]
-
-
-POLITE = {"name": "polite", "kind": "yes_no", "wording": "Is it polite?"}
-STYLE = {"name": "style", "kind": "category", "wording": "Which?", "categories": ["dry", "warm"]}
+    for question in read_document(protocol(questions=[POLITE, STYLE])).questions:
+        assert right_values(question, 1, 100) == [1]
 
 
 def test_a_right_value_may_be_the_label_of_an_answer():

@@ -106,12 +106,7 @@ FILES: list[tuple[str, bytes, FileFormat, list[str]]] = [
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
-    def write(name: str, content: bytes | str) -> Path:
-        return write_file(
-            tmp_path / name, content.encode() if isinstance(content, str) else content
-        )
-
-    return write
+    return lambda name, content: write_file(tmp_path / name, content)
 
 
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case[0])
@@ -166,16 +161,13 @@ def test_the_second_header_row_of_surveymonkey_names_the_options(write):
     assert row.source.wording["Which errors?: Style"] == "Which errors?"
 
 
-def test_records_of_a_json_array_are_named(write):
+def test_records_of_a_json_array_and_rows_of_a_sheet_are_named(write):
     first, second = read_rows(write("a.json", '[{"id": "r1", "n": 1}, {"n": "x"}]'))
     assert first.refuse("").record == "1 (id r1)"
     with refused(ImportRefused, "not_number", record="2", line=1):
         second.number("n")
     with refused(ImportRefused, "not_number", record="1 (id r1)", field="a.b"):
         first.child({"b": "x"}, "a").number("b")
-
-
-def test_rows_of_a_sheet_are_named(write):
     path = write("a.xlsx", as_excel([["n"], ["x"]]))
     with refused(ImportRefused, "not_number", sheet="Sheet", line=2):
         read_rows(path)[0].number("n")

@@ -42,9 +42,9 @@ def look(rosa):
     return page
 
 
-def decide(browser, study, item, **form):
+def decide(browser, study, item, view="decision", **form):
     candidate = study.items.get(key=item).candidates.first()
-    where = reverse("console:decision", args=[study.slug, candidate.pk])
+    where = reverse(f"console:{view}", args=[study.slug, candidate.pk])
     answer = browser.post(where, form, follow=True)
     assert answer.status_code == 200
     return answer.content.decode()
@@ -144,11 +144,7 @@ def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look
 
 
 def comment(browser, study, item, text, **form):
-    candidate = study.items.get(key=item).candidates.first()
-    where = reverse("console:comment-add", args=[study.slug, candidate.pk])
-    answer = browser.post(where, {"text": text} | form, follow=True)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    return decide(browser, study, item, "comment-add", text=text, **form)
 
 
 @pytest.mark.slow
@@ -189,10 +185,8 @@ HOSTILE = [
 
 @pytest.mark.slow
 def test_hostile_comments_are_text_on_the_page_and_in_every_file(rosa, study):
-    candidate = study.items.get(key="d1").candidates.first()
-    where = reverse("console:comment-add", args=[study.slug, candidate.pk])
     for text in HOSTILE:
-        page = rosa.post(where, {"text": text}, follow=True).content.decode()
+        page = comment(rosa, study, "d1", text)
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page

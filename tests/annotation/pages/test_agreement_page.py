@@ -42,7 +42,9 @@ def fetch(fetch_picture):
     return partial(fetch_picture, "agreement-picture")
 
 
-def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(fetch, study):
+def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(rosa, fetch, study):
+    for name in ("annotators", "disagreement"):
+        assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     compute(study, AGREEMENT)
     themes = (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff"))
@@ -67,10 +69,7 @@ def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(fetch, study):
         ("forest", "json", {"condition": "nothing"}),
     ):
         assert fetch(study, chart, form, **query).status_code == 404, (chart, form, query)
-
-
-def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
-    compute(study, AGREEMENT)
+    # Its data are those of the table.
     rows = rows_of(fetch(study, "forest", "csv"))
     assert [row["label"] for row in rows[:3]] == ["empathy", "empathy, calm", "empathy, cross"]
     alpha = AgreementVersion.objects.get().coefficients.filter(name=ALPHA)[0]
@@ -81,12 +80,6 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     rows = rows_of(fetch(study, "volume", "csv"))
     expected = {("Ann", "6", "1.5"), ("Bob", "6", "1.5")}
     assert {(row["annotator"], row["n_judgments"], row["seconds"]) for row in rows} == expected
-
-
-@pytest.mark.slow
-def test_what_is_not_computed_yet_is_not_there_yet(rosa, study):
-    for name in ("annotators", "disagreement"):
-        assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
 
 
 @pytest.fixture
@@ -260,22 +253,21 @@ def test_where_nothing_was_judged_by_two_a_sentence_replaces_the_charts(rosa, re
     assert page()[:2] == (False, True)
 
 
-def test_position_effects_are_on_the_pages_and_in_the_api(client, researcher):
+def test_position_effects_are_on_the_pages_and_in_the_api(rosa, researcher):
     study = preferences()
     Study.objects.filter(pk=study.pk).update(owner=researcher)
     for person in ("Ann", "Bob"):
         prefer(study, person, [(first, "alpha") for first in turns(10)])
     compute(study, AGREEMENT)
-    client.force_login(researcher)
-    every, ann, bob = client.get(reverse("console:api:position-effects", args=[study.slug])).json()
+    every, ann, bob = rosa.get(reverse("console:api:position-effects", args=[study.slug])).json()
     assert [every["annotator"], ann["annotator"], bob["annotator"]] == ["", "Ann", "Bob"]
     assert (every["question"], every["n_pages"], every["value"]) == ("better", 20, 0)
     assert every["ci_low"] < 0 < every["ci_high"]
-    page = client.get(reverse("console:agreement", args=[study.slug])).content.decode()
+    page = rosa.get(reverse("console:agreement", args=[study.slug])).content.decode()
     assert "position_effect" in codes_on(page)
-    page = client.get(reverse("console:annotators", args=[study.slug]))
+    page = rosa.get(reverse("console:annotators", args=[study.slug]))
     assert page.context["rows"][0][2].n_pages == 10
     uploaded = rated_study("uploaded", owner=researcher)
     compute(uploaded, AGREEMENT)
-    page = client.get(reverse("console:agreement", args=[uploaded.slug])).content.decode()
+    page = rosa.get(reverse("console:agreement", args=[uploaded.slug])).content.decode()
     assert "position_effect" not in codes_on(page)

@@ -136,7 +136,7 @@ def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa):
+def test_the_study_is_made_under_pseudonyms_with_agreement_and_asks_for_no_launch(rosa, page_text):
     upload = send(rosa, TABLE, "labels.csv", tool="csv")
     form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
     rosa.post(to("upload-map", upload), form)
@@ -148,15 +148,6 @@ def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa):
     assert not Annotator.objects.filter(pseudonym__contains=" ").exists()
     assert not UploadPart.objects.exists()
     assert AgreementVersion.objects.of(study).exists()
-
-
-def test_pages_of_such_a_study_ask_for_no_launch(rosa, researcher, page_text):
-    upload = send(rosa, TABLE, "labels.csv", tool="csv")
-    form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
-    rosa.post(to("upload-map", upload), form)
-    rosa.post(to("upload-import", upload), form)
-    study = Study.objects.get()
-    compute(study, "agreement")
     overview = rosa.get(reverse("console:study", args=[study.slug])).content.decode()
     assert "btn-primary" not in overview or "launch/" not in overview.split("btn-primary")[1][:200]
     for name in ("launch", "answers"):

@@ -50,11 +50,6 @@ ANNOTATORS = annotators(
 )
 
 
-def data_of(spec):
-    """All rows that a specification holds, one list a data set."""
-    return list(spec["datasets"].values())
-
-
 def test_a_forest_draws_the_defined_with_intervals_and_a_line_at_chance():
     spec = agreement_forest(FOREST).to_dict()
     chance, spans, points = spec["layer"]
@@ -73,11 +68,12 @@ def test_a_forest_distinguishes_parts_only_where_there_are_several():
 
 
 def test_a_matrix_shows_each_pair_both_ways_best_first():
-    filled, *numbers = pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict()["layer"]
+    spec = pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict()
+    filled, *numbers = spec["layer"]
     assert filled["encoding"]["x"]["sort"] == ["Bob", "Ann", "Cyd"]
     assert filled["encoding"]["color"]["scale"]["domain"] == [-1, 0, 1]
     assert {layer["mark"]["type"] for layer in numbers} == {"text"}
-    [rows] = data_of(pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict())
+    [rows] = spec["datasets"].values()
     assert {(row["annotator_a"], row["annotator_b"], row["value"]) for row in rows} == {
         ("Ann", "Bob", 0.5),
         ("Bob", "Ann", 0.5),

@@ -163,13 +163,6 @@ def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study, settings)
     assert decisions(rosa) == []
 
 
-def test_disagreement_is_said_last_until_labels_are_made(rosa, researcher):
-    disputed_study("rated", researcher)
-    [apart] = decisions(rosa)
-    assert (apart.tone, apart.code, "6" in apart.action) == ("info", "disputes", True)
-    assert apart.url == reverse("console:adjudication", args=["rated"])
-
-
 def disputed_study(name, owner):
     study = rated_study(name, owner=owner, level="ordinal")
     study.questions.update(scale_max=100)
@@ -193,7 +186,10 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
         )
     Assignment.objects.update(submitted_at=now)
     add_failed_job(Study.objects.get(slug="next"), now - timedelta(days=9))
-    rows = [(one.code, one.tone, one.about) for one in decisions(rosa)]
+    *_others, apart = said = decisions(rosa)
+    assert "6" in apart.action
+    assert apart.url == reverse("console:adjudication", args=["apart"])
+    rows = [(one.code, one.tone, one.about) for one in said]
     decisive = (("error", "tomorrow"), ("warning", "next"), ("warning", "later"))
     assert rows[:3] == [("review", *row) for row in decisive]
     assert {row[0] for row in rows[3:-1]} == {"failed_job", "unreadable"}
