@@ -60,11 +60,10 @@ def member_id(team, name):
     return Membership.objects.get(team=team, user__username=name).pk
 
 
-def invite(browser, team, email="nina@example.org", role="researcher"):
+def invite(browser, where, role="researcher", view="invite"):
     """Invite as people do; the link that the page displays, if it displays one."""
-    answer = browser.post(
-        reverse("console:invite", args=[team.slug]), {"email": email, "role": role}, follow=True
-    )
+    form = {"email": "nina@example.org", "role": role}
+    answer = browser.post(reverse(f"console:{view}", args=[where.slug]), form, follow=True)
     return link_in(answer.content.decode())
 
 
@@ -280,21 +279,17 @@ def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
 ):
     join_anew(invite(rosa, team))
     nina = User.objects.get(username="nina")
-    if reason == "came_with_an_account":
-        Invitation.objects.update(made_account=False)
-    if reason == "other_team":
-        set_role(team=other_team, user=nina, role=Role.ANALYST, actor=None)
-    if reason == "other_teams_study":
-        study = rating_study(slug="theirs", team=other_team)
-        set_study_role(study=study, user=nina, role=Role.ANALYST, actor=None)
-    if reason == "own_study":
-        rating_study(slug="hers", owner=nina)
-    if reason == "worker":
-        WorkerAccount.objects.create(user=nina, created_at=timezone.now())
-    if reason == "operator":
-        User.objects.filter(pk=nina.pk).update(is_staff=True)
-    if reason == "owner":
-        set_role(team=team, user=nina, role=Role.OWNER, actor=None)
+    analyst = {"user": nina, "role": Role.ANALYST, "actor": None}
+    changes = {
+        "came_with_an_account": lambda: Invitation.objects.update(made_account=False),
+        "other_team": lambda: set_role(team=other_team, **analyst),
+        "other_teams_study": lambda: set_study_role(study=rating_study(team=other_team), **analyst),
+        "own_study": lambda: rating_study(owner=nina),
+        "worker": lambda: WorkerAccount.objects.create(user=nina, created_at=timezone.now()),
+        "operator": lambda: User.objects.filter(pk=nina.pk).update(is_staff=True),
+        "owner": lambda: set_role(team=team, **analyst | {"role": Role.OWNER}),
+    }
+    changes[reason]()
     browser = member_of(team, "manager") if reason == "owner" else rosa
     assert password_link_of(browser, team, "nina") is None
 
@@ -307,17 +302,11 @@ def study(team, researcher):
     return rating_study("shared", owner=researcher, team=team)
 
 
-def study_invite(browser, study, role="adjudicator"):
-    where = reverse("console:study-invite", args=[study.slug])
-    form = {"email": "nina@example.org", "role": role}
-    return link_in(browser.post(where, form, follow=True).content.decode())
-
-
 def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
     rating_study("other", team=team)
     for role in ("owner", "manager"):  # nobody owns or manages one study of a team
-        assert study_invite(rosa, study, role) is None
-    browser, answer = join_anew(study_invite(rosa, study))
+        assert invite(rosa, study, role, "study-invite") is None
+    browser, answer = join_anew(invite(rosa, study, "adjudicator", "study-invite"))
     assert answer.url == "/studies/shared/"
     statuses = [browser.get(f"/studies/{slug}/").status_code for slug in ("shared", "other")]
     assert statuses == [200, 404]

@@ -61,12 +61,6 @@ def team(worker_user, settings):
     return team
 
 
-@pytest.fixture
-def program(worker_user):
-    token = create_personal_token(user=worker_user, name="all", scopes=list(Scope), days=7)
-    return Client(headers={"host": "localhost", "authorization": f"Bearer {token.text}"})
-
-
 def post(browser, page, *args, **fields):
     return browser.post(reverse(f"console:{page}", args=args), fields, follow=True)
 
@@ -76,7 +70,9 @@ def assert_nobody_became_a_requester():
         assert not model.objects.exists()
 
 
-def test_no_page_and_no_program_creates_a_requester_or_a_team(stranger, program, own_study):
+def test_no_page_and_no_program_creates_a_requester_or_a_team(stranger, own_study):
+    token = create_personal_token(user=own_study.owner, name="all", scopes=list(Scope), days=7)
+    program = Client(headers={"host": "localhost", "authorization": f"Bearer {token.text}"})
     for browser in (stranger, Client()):
         answer = browser.post("/requester-console/sign-up/", {"username": "new"})
         assert answer.status_code == 404
@@ -120,13 +116,11 @@ def test_a_connection_requested_before_the_site_was_closed_is_not_made(settings,
     assert_nobody_became_a_requester()
 
 
-@pytest.fixture
-def operator(superuser, signed_in, settings):
+def test_operators_create_teams_that_managers_connect_too(
+    superuser, signed_in, settings, stranger, worker_user, team
+):
     settings.OPERATORS_WITHOUT_SECOND_FACTOR = True
-    return signed_in(superuser)
-
-
-def test_operators_create_teams_that_managers_connect_too(operator, stranger, worker_user, team):
+    operator = signed_in(superuser)
     post(operator, "connect-site", team.slug)
     work_off()
     assert Connection.objects.of(team).get().is_on_this_site

@@ -104,6 +104,10 @@ def press(browser, study, form) -> Any:
     return browser.post(reverse("console:publish", args=[study.slug]), form)
 
 
+def redraft(study, **changes):
+    save_draft(study=study, document=replace(current_document(study), **changes))
+
+
 def fault_fields(answer) -> set[str]:
     return {each.field for each in answer.context["view"].faults}
 
@@ -390,9 +394,9 @@ def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, c
 def test_tests_to_pass_first_are_said_and_one_too_long_holds_the_launch(rosa, study, connection):
     def codes_with(*cases):
         test = QualificationTest(cases)
-        protocol = current_document(study)
-        who = replace(protocol.qualifications, tests=(test,))
-        save_draft(study=study, document=replace(protocol, qualifications=who))
+        redraft(
+            study, qualifications=replace(current_document(study).qualifications, tests=(test,))
+        )
         return {each.code: each.level for each in check_page(rosa, study).context["view"].findings}
 
     scores = {"appropriateness": 80}
@@ -421,7 +425,7 @@ def test_what_the_protocols_form_refuses_holds_the_launch_in_its_words(rosa, stu
 def test_the_rest_of_another_version_is_launched_with_a_warning(rosa, study, connection):
     press(rosa, study, form_of(check_page(rosa, study, **BASE | {"connection": connection.pk})))
     document = current_document(study)
-    save_draft(study=study, document=replace(document, instructions="Read twice."))
+    redraft(study, instructions="Read twice.")
     (warning,) = check_page(rosa, study).context["view"].warnings
     assert warning.code == "other_version"
     assert re.findall(r"\d+", warning.message) == ["2", str(Batch.objects.get().pk), "1"]
@@ -432,8 +436,7 @@ def test_the_rest_of_another_version_is_launched_with_a_warning(rosa, study, con
 @pytest.mark.slow
 def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, connection):
     assert check_page(rosa, study).context["view"].pages.n_faults == 0
-    document = current_document(study)
-    save_draft(study=study, document=replace(document, instructions="word " * 13_500))
+    redraft(study, instructions="word " * 13_500)
     assert page_of(rosa, study).context["view"].pages is None
     assert check_page(rosa, study).context["view"].pages.n_faults == 12
 
@@ -655,10 +658,8 @@ def test_an_empty_page_holds_the_launch_and_a_response_without_text_not(rosa, st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["condition", "reference"])
 def test_a_wording_that_names_what_no_item_has_holds_the_launch(rosa, study, connection, name):
-    document = current_document(study)
-    [first] = document.questions
-    named = (replace(first, wording=f"How near is it to {{{name}}}?"),)
-    save_draft(study=study, document=replace(document, questions=named))
+    [first] = current_document(study).questions
+    redraft(study, questions=(replace(first, wording=f"How near is it to {{{name}}}?"),))
     Item.objects.update(condition="polite", reference="Hello.")
     assert not fault_codes(check_page(rosa, study))
     Item.objects.filter(key__in=["d1", "d2"]).update(**{name: ""})
@@ -678,8 +679,7 @@ def test_a_wording_that_names_what_no_item_has_holds_the_launch(rosa, study, con
 
 
 def test_instructions_have_no_items_own_text_in_them(rosa, study, connection):
-    document = current_document(study)
-    save_draft(study=study, document=replace(document, instructions="Compare with {reference}."))
+    redraft(study, instructions="Compare with {reference}.")
     [warning] = check_page(rosa, study).context["view"].warnings
     assert warning.code == "name_in_instructions"
     page = words_of(rosa.get(reverse("console:protocol", args=[study.slug])).content.decode())
@@ -762,7 +762,7 @@ def ask(study, *, assignments=3, **requirements):
     document = current_document(study)
     who = replace(document.qualifications, **requirements)
     completion = replace(document.completion, assignments_per_item=assignments)
-    save_draft(study=study, document=replace(document, qualifications=who, completion=completion))
+    redraft(study, qualifications=who, completion=completion)
 
 
 def warning_codes(answer) -> list[str]:

@@ -3,7 +3,6 @@ from datetime import timedelta
 from html import escape
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -23,6 +22,8 @@ from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
+from tests.console.work import work_off
+from tests.hits.pages.test_home import change_page
 from tests.hits.test_publications import plan
 from tests.hits.work import hand_in, hit_on, requester_keys
 from work.models import Job
@@ -48,32 +49,20 @@ def batch(live_server, settings, researcher):
     return planned
 
 
-def work_off():
-    call_command("run_worker", until_empty=True)
-
-
 def numbers(text):
     return re.findall(r"\d+", text)
 
 
-def page_of(batch):
-    return reverse("console:batch", args=[batch.study.slug, batch.pk])
-
-
-def crowd_page(batch):
-    return reverse("console:batch-change", args=[batch.study.slug, batch.pk, "crowd"])
-
-
 def press(browser, batch):
-    preview = browser.get(crowd_page(batch))
-    return browser.post(crowd_page(batch), dict(preview.context["confirmation"].initial))
+    preview = browser.get(change_page(batch, "crowd"))
+    return browser.post(change_page(batch, "crowd"), dict(preview.context["confirmation"].initial))
 
 
 @pytest.mark.slow
 def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch):
-    assert crowd_page(batch) in rosa.get(page_of(batch)).content.decode()
-    assert numbers(rosa.get(crowd_page(batch)).context["preview"].sentences[0]) == ["3"]
-    assert press(rosa, batch).url == page_of(batch)
+    assert change_page(batch, "crowd") in rosa.get(change_page(batch)).content.decode()
+    assert numbers(rosa.get(change_page(batch, "crowd")).context["preview"].sentences[0]) == ["3"]
+    assert press(rosa, batch).url == change_page(batch)
     assert Job.objects.of_kind("answer_by_crowd").get().is_unfinished
     work_off()
     job = Job.objects.of_kind("answer_by_crowd").get()
@@ -109,10 +98,10 @@ def test_a_crowd_is_one_job_that_goes_on_when_stopped_and_leaves_nothing_open(ro
 def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch):
     worker = create_worker(username="ann", password=PASSWORD)
     hand_in(worker, hit_on(batch, "d0"), {"alpha": 20, "beta": 50})
-    before = rosa.get(crowd_page(batch)).context["preview"].sentences
+    before = rosa.get(change_page(batch, "crowd")).context["preview"].sentences
     rosa.post(reverse("console:collect", args=["mine"]))
     work_off()
-    [added] = {*rosa.get(crowd_page(batch)).context["preview"].sentences} - {*before}
+    [added] = {*rosa.get(change_page(batch, "crowd")).context["preview"].sentences} - {*before}
     assert numbers(added) == ["1"]
 
 
@@ -140,15 +129,15 @@ def test_it_is_offered_where_the_site_allows_it_and_anybody_can_work(rosa, batch
 
 
 def assert_not_offered(browser, batch):
-    assert crowd_page(batch) not in browser.get(page_of(batch)).content.decode()
+    assert change_page(batch, "crowd") not in browser.get(change_page(batch)).content.decode()
     form = {"n_added": 0, "expected_assignments": 0, "expected_usd": "0.00"}
-    browser.post(crowd_page(batch), form)
+    browser.post(change_page(batch, "crowd"), form)
     assert not Job.objects.of_kind("answer_by_crowd").exists()
 
 
 def test_an_expired_batch_is_extended_first_and_a_limit_asks_for_more_workers(rosa, batch):
     Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1), max_per_worker=1)
-    context = rosa.get(crowd_page(batch)).context
+    context = rosa.get(change_page(batch, "crowd")).context
     assert (context["preview"], bool(context["problem"])) == (None, True)
     batch.refresh_from_db()
     assert crowd_size(batch) == 7
@@ -160,8 +149,9 @@ def test_it_is_done_in_a_browser(chromium, live_server, batch, width):
     viewport = {"width": width, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
         sign_in(page, "/login/", "rosa", PASSWORD)
-        page.goto(page_of(batch))
-        page.locator(f"a[href='{crowd_page(batch)}']").click()
+        page.goto(change_page(batch))
+        crowd = change_page(batch, "crowd")
+        page.locator(f"a[href='{crowd}']").click()
         assert accessibility_problems(page) == []
         page.locator("form button.btn-primary").last.click()
         expect(page.locator("[id^=job-]")).to_be_visible()
