@@ -32,10 +32,13 @@ def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_database_without_tables_ends_a_command_with_2(tmp_path):
-    ended = manage(
-        "export_qrels", "s", "--output", str(tmp_path / "q"), database=tmp_path / "db.sqlite3"
-    )
+def test_a_bad_file_or_a_database_without_tables_ends_a_command_with_2(tmp_path):
+    database = tmp_path / "db.sqlite3"
+    path = write_file(tmp_path / "bad.csv", "item,system\n")
+    ended = manage("import_responses", str(path), "--study", "s", database=database)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert all(part in ended.stderr for part in ("Line 1 of bad.csv", "context, response"))
+    ended = manage("export_qrels", "s", "--output", str(tmp_path / "q"), database=database)
     assert ended.returncode == 2
     assert "`python manage.py migrate`" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -82,13 +82,10 @@ def test_a_matrix_shows_each_pair_both_ways_best_first():
     }
 
 
-def test_numbers_are_white_in_cells_that_are_dark():
+def test_numbers_are_white_in_cells_that_are_dark_and_missing_in_a_large_matrix():
     both = pairs(("Ann", "Bob", 9, 0.9, None), ("Ann", "Cyd", 9, 0.2, None))
     drawing = rendered(themed(pairwise_matrix(both, statistic="Cohen's kappa")), "svg").decode()
     assert drawing.count('fill="white"') == 2
-
-
-def test_a_large_matrix_has_no_numbers_in_its_cells():
     many = pairs(*(("Ann", f"P{n}", 9, 0.5, None) for n in range(MOST_WITH_NUMBERS)))
     assert "layer" not in pairwise_matrix(many, statistic="Pearson's r").to_dict()
 
