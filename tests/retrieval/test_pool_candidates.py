@@ -14,15 +14,8 @@ from retrieval.pools.catalogue import pool_study, read_catalogue
 from retrieval.pools.pool_files import read_pool
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
+from tests.retrieval import pool_sources
 from tests.retrieval.conftest import record_of
-from tests.retrieval.pool_sources import (
-    SYSTEMS,
-    catalogue_zip,
-    is_acceptable,
-    run_text,
-    targets,
-    vectors_zip,
-)
 
 N = 40
 
@@ -147,16 +140,16 @@ def test_targets_and_catalogues_are_refused_by_line(files, file):
         read_catalogue(file("catalogue.jsonl", rows))
 
 
-TOPICS = targets(30)
+TOPICS = pool_sources.targets(30)
 POOLED = ("shape", "colour", "pattern")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    ZipFile(BytesIO(catalogue_zip())).extractall(tmp_path)
-    ZipFile(BytesIO(vectors_zip())).extractall(tmp_path)
-    for system in SYSTEMS:
-        (tmp_path / f"{system}.run").write_text(run_text(system, TOPICS))
+    ZipFile(BytesIO(pool_sources.catalogue_zip())).extractall(tmp_path)
+    ZipFile(BytesIO(pool_sources.vectors_zip())).extractall(tmp_path)
+    for system in pool_sources.SYSTEMS:
+        (tmp_path / f"{system}.run").write_text(pool_sources.run_text(system, TOPICS))
     return tmp_path
 
 
@@ -180,9 +173,12 @@ def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_
         rows = list(csv.DictReader(file))
     grades = [(row["topic"], row["docno"]) for row in rows if row["docno"]]
     qrels = folder / "qrels.txt"
-    lines = (f"{topic} 0 {docno} {int(is_acceptable(topic, docno))}" for topic, docno in grades)
+    lines = (
+        f"{topic} 0 {docno} {int(pool_sources.is_acceptable(topic, docno))}"
+        for topic, docno in grades
+    )
     qrels.write_text("\n".join(lines) + "\n")
-    runs = [option for name in SYSTEMS for option in ("--run", folder / f"{name}.run")]
+    runs = [option for name in pool_sources.SYSTEMS for option in ("--run", folder / f"{name}.run")]
     measures = ("--measure", "nDCG@10", "--measure", "Judged@10")
     result = record_of("evaluate_runs", "--qrels", qrels, *runs, *measures)
     means = {(row["run"], row["measure"]): row["mean"] for row in result["results"]}

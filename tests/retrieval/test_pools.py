@@ -11,16 +11,10 @@ from django.core.management import CommandError, call_command
 
 from config.commandline import main
 from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit
+from retrieval.pools import pool_files
 from retrieval.pools.catalogue import Catalogue, Document, read_catalogue
 from retrieval.pools.construction import make_pool
 from retrieval.pools.lint import PoolFault, lint_pool
-from retrieval.pools.pool_files import (
-    read_pool,
-    read_pool_table,
-    read_wide_table,
-    table_of,
-    write_pool,
-)
 from retrieval.pools.records import PoolPlan, Target
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
@@ -276,8 +270,8 @@ def test_a_pool_is_read_as_it_was_written(tmp_path, name):
     targets, sources = synthetic_sources(n_topics=15)
     plan = PoolPlan(quotas=(("short", 8), ("words", 3)), uniform=1, seed=4)
     made = make_pool(targets, sources, plan)
-    write_pool(tmp_path / name, made)
-    read = read_pool(tmp_path / name)
+    pool_files.write_pool(tmp_path / name, made)
+    read = pool_files.read_pool(tmp_path / name)
     assert read.targets == made.targets
     assert read.slots == made.slots
     assert sorted(read.replacements, key=str) == sorted(made.replacements, key=str)
@@ -292,7 +286,7 @@ def test_a_pool_file_that_cannot_be_read_is_refused_by_line(file):
     columns = "topic,target,docno,also,replaced,replaced_at,reason,resembles\n"
     path = file("pool.csv", columns + rows)
     with refused(PoolFileFaults, lines=[3, 4, 5, 6, 7]):
-        read_pool(path)
+        pool_files.read_pool(path)
 
 
 def lint(*arguments):
@@ -311,12 +305,12 @@ def places(faults, name):
 def test_a_sound_pool_passes(tmp_path):
     targets, sources = synthetic_sources()
     pool = make_pool(targets, sources, PoolPlan(quotas=tuple(QUOTAS.items())))
-    found = lint_pool(table_of(pool))
+    found = lint_pool(pool_files.table_of(pool))
     assert found.faults == ()
     assert set(found.checked) == {"repeat", "target", "hub", "short", "quota", "unlisted"}
     # A topic without a target is checked for repeats alone.
     pool = make_pool([Target("q")], [run_source("a", {"q": ["x"]})], PoolPlan(depth=3))
-    found = lint_pool(table_of(pool))
+    found = lint_pool(pool_files.table_of(pool))
     assert found.faults == ()
     assert "short" not in found.checked
 
@@ -327,9 +321,9 @@ def test_a_target_that_no_source_knows_is_a_fault():
     targets = [Target("1"), Target("2"), Target("99")]
     for uniform in (0, 1):
         pool = make_pool(targets, [run], PoolPlan(depth=2, uniform=uniform))
-        [fault] = lint_pool(table_of(pool)).faults
+        [fault] = lint_pool(pool_files.table_of(pool)).faults
         assert (fault.name, fault.topic) == ("unlisted", "99")
-    table = table_of(pool)
+    table = pool_files.table_of(pool)
     unnamed = replace(table, rows=tuple(replace(row, source="") for row in table.rows))
     assert "unlisted" not in lint_pool(unnamed).checked
 
@@ -342,7 +336,7 @@ def test_each_defect_is_named_with_its_line(file):
     with catalogue_path.open("a") as catalogue:
         catalogue.write("\nplain,a shoe,\n")
     catalogue = read_catalogue(catalogue_path)
-    found = lint_pool(read_pool_table(path), catalogue=catalogue, per_topic=5).faults
+    found = lint_pool(pool_files.read_pool_table(path), catalogue=catalogue, per_topic=5).faults
     assert places(found, "target") == [(3, "t"), (4, "copy")]
     assert places(found, "repeat") == [(5, "one")]
     assert places(found, "content") == [(6, "two")]
@@ -389,25 +383,25 @@ def test_a_hub_is_named_unless_the_catalogue_is_small(file):
     rows = ["topic,docno"]
     rows += [f"q{topic},d{topic * 4 + slot}" for topic in range(30) for slot in range(4)]
     rows += [f"q{topic},hub" for topic in range(5)]
-    [found] = lint_pool(read_pool_table(file("pool.csv", "\n".join(rows)))).faults
+    [found] = lint_pool(pool_files.read_pool_table(file("pool.csv", "\n".join(rows)))).faults
     assert re.findall(r"\d+", found.problem) == ["5", "30"]
     assert replace(found, problem="") == PoolFault("hub", "", line=122, docno="hub")
     small = [f"q{topic},d{(topic + slot) % 12}" for topic in range(30) for slot in range(4)]
-    table = read_pool_table(file("small.csv", "\n".join(["topic,docno", *small])))
+    table = pool_files.read_pool_table(file("small.csv", "\n".join(["topic,docno", *small])))
     assert lint_pool(table).faults == ()
 
 
 def test_a_table_with_a_row_a_target_lacks_what_its_empty_cells_lack(file):
     path = file("hits.csv", "HIT,target,c1,c2,c10,comment\nh1,t,a,b,c,\nh2,t,a,,d,\n")
-    table = read_wide_table(path, target="target", candidates=["c*"])
+    table = pool_files.read_wide_table(path, target="target", candidates=["c*"])
     assert list(table.targets.items()) == [("t", "t"), ("t:3", "t")]
     [fault] = lint_pool(table).faults
     assert (fault.name, fault.topic) == ("short", "t:3")
     assert re.findall(r" (\d+)", fault.problem) == ["2", "3"]
-    table = read_wide_table(path, target="target", candidates=["c1", "c10"], topic="HIT")
+    table = pool_files.read_wide_table(path, target="target", candidates=["c1", "c10"], topic="HIT")
     assert list(table.targets) == ["h1", "h2"]
     with refused_naming(PoolFileFaults, "hits.csv", " x"):
-        read_wide_table(path, target="target", candidates=["x*"])
+        pool_files.read_wide_table(path, target="target", candidates=["x*"])
     with refused_naming(CommandError, "--target", "--candidates"):
         command_output("lint_pool", path, "--target=target")
 

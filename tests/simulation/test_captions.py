@@ -5,13 +5,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from simulation.critics import (
-    AttributeCritic,
-    CaptionCritic,
-    PairedCaptionCritic,
-    RelativeCaption,
-    read_captions,
-)
+from simulation import critics
 from simulation.drawn_products import drawn_catalogue
 from simulation.exceptions import CaptionsUnfit, CheckpointUnfit
 from tests.annotation.importing import command_output
@@ -23,14 +17,14 @@ CAPTIONS = ["is a red sneaker", "has a much higher heel", "are blue with a strap
 
 def test_the_nearest_caption_is_said_for_a_critique():
     catalogue = drawn_catalogue(300)
-    critic = CaptionCritic(AttributeCritic(catalogue, n_named=1), CAPTIONS)
+    critic = critics.CaptionCritic(critics.AttributeCritic(catalogue, n_named=1), CAPTIONS)
     critic.nearest.clear()
     numbers = critic._numbers(["is sneaker", "has a higher heel", "is blue", "is dotted", "xyz"])
     assert numbers.tolist()[:3] == [0, 1, 2]
     assert numbers[4] == -1
     shown, wanted = np.arange(100), np.arange(100, 200)
     texts, vectors = critic.texts(shown, wanted), critic.vectors(shown, wanted)
-    own = AttributeCritic(catalogue, n_named=1).texts(shown, wanted)
+    own = critics.AttributeCritic(catalogue, n_named=1).texts(shown, wanted)
     for text, plain, vector in zip(texts, own, vectors, strict=True):
         if vector.any():
             assert text in CAPTIONS
@@ -43,7 +37,7 @@ def test_the_nearest_caption_is_said_for_a_critique():
 def test_captions_of_shoes_and_of_fashion_iq(tmp_path):
     path = tmp_path / "captions.json"
     path.write_text(json.dumps([{"RelativeCaption": " is red "}, {"captions": ["is longer", "a"]}]))
-    assert [one.text for one in read_captions(path)] == ["is red", "is longer", "a"]
+    assert [one.text for one in critics.read_captions(path)] == ["is red", "is longer", "a"]
     for content, entry in (
         ("{", ""),
         ("[]", ""),
@@ -54,30 +48,30 @@ def test_captions_of_shoes_and_of_fashion_iq(tmp_path):
     ):
         path.write_text(content)
         with refused_naming(CaptionsUnfit, path.name, entry):
-            read_captions(path)
+            critics.read_captions(path)
 
 
 def test_captions_without_words_that_come_often_are_compared_by_all_their_words():
-    critic = AttributeCritic(drawn_catalogue(60))
-    many = CaptionCritic(critic, [f"is number{number}" for number in range(150)])
+    critic = critics.AttributeCritic(drawn_catalogue(60))
+    many = critics.CaptionCritic(critic, [f"is number{number}" for number in range(150)])
     assert many.width == 1  # "is" alone comes three times
-    rare = CaptionCritic(critic, [f"word{number}" for number in range(150)])
+    rare = critics.CaptionCritic(critic, [f"word{number}" for number in range(150)])
     assert rare.width == 150
     with pytest.raises(CaptionsUnfit):
-        CaptionCritic(critic, ["!", "a"])
+        critics.CaptionCritic(critic, ["!", "a"])
 
 
 def test_without_attributes_the_caption_of_the_pair_most_alike_is_said():
     catalogue = drawn_catalogue(400)
-    critic = AttributeCritic(catalogue, n_named=1)
+    critic = critics.AttributeCritic(catalogue, n_named=1)
     shown, wanted = np.random.default_rng(0).integers(0, 400, size=(2, 3000))
     texts = critic.texts(shown, wanted)
     rows = [
-        RelativeCaption(text, catalogue.ids[a], catalogue.ids[b])
+        critics.RelativeCaption(text, catalogue.ids[a], catalogue.ids[b])
         for text, a, b in zip(texts, shown, wanted, strict=True)
     ]
     bare = replace(catalogue, attributes=None)
-    paired = PairedCaptionCritic(bare, rows)
+    paired = critics.PairedCaptionCritic(bare, rows)
     # Pairs that were captioned are said what was said of them, or of a pair just alike.
     different = shown != wanted
     assert (np.array(paired.texts(shown, wanted)) == texts)[different].mean() > 0.99
@@ -89,7 +83,7 @@ def test_without_attributes_the_caption_of_the_pair_most_alike_is_said():
     assert one_by_one == said[:50].tolist()
     assert not paired.vectors(a[:1], a[:1]).any()
     with refused_naming(CaptionsUnfit, " 0 "):
-        PairedCaptionCritic(bare, [RelativeCaption("is red", "x", "y")])
+        critics.PairedCaptionCritic(bare, [critics.RelativeCaption("is red", "x", "y")])
 
 
 def trained(*arguments):

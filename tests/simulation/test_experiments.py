@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from presentation.theme import rendered, themed
+from simulation import reports
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
 from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.drawn_products import drawn_catalogue
@@ -15,13 +16,6 @@ from simulation.experiments import Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.reports import (
-    expected_maximum,
-    impossible_cells,
-    improvement,
-    results_table,
-    table_text,
-)
 from simulation.targets import targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
@@ -79,18 +73,18 @@ def test_the_articles_table_mixes_evaluations(turn):
     """Section 5.2: the base by the classical evaluation, meta users by all that is relevant."""
     measures = tuple(measure(name) for name in ("nDCG@3", "RR@3", "Success@1"))
     experiment = line_experiment(Settings(n_turns=4, depth=3, measures=measures))
-    table = results_table(experiment, turn=turn)
+    table = reports.results_table(experiment, turn=turn)
     assert table.is_articles
     assert [means for _user, means in table.rows] == [pytest.approx(row) for row in MIXED[turn]]
     if turn in IMPROVEMENTS:
         improvements = [each.symmetric for each in table.improvements]
         assert improvements == pytest.approx(IMPROVEMENTS[turn], abs=1e-3)
-    assert table_text(table).splitlines()[-1].startswith("% Improv.")
+    assert reports.table_text(table).splitlines()[-1].startswith("% Improv.")
     comparisons = compare_all(experiment, turn=turn)
     base, meta = MIXED[turn]
     assert [row.difference.delta for row in comparisons] == pytest.approx(np.subtract(meta, base))
     wide = replace(experiment.settings, qrels="target and alternatives")
-    assert not results_table(line_experiment(wide), turn=turn).is_articles
+    assert not reports.results_table(line_experiment(wide), turn=turn).is_articles
 
 
 @pytest.mark.parametrize(("mode", "carry"), [("paper", "one"), ("released", "found alone")])
@@ -172,7 +166,7 @@ def test_two_by_two_adds_up_and_tells_the_qrels_from_the_user(experiment):
 
 
 def test_the_table_has_both_kinds_of_percentage_and_marks_the_best_of_many(experiment):
-    table = results_table(experiment)
+    table = reports.results_table(experiment)
     assert [user for user, _ in table.rows] == [user.name for user in experiment.users]
     best = next(each for each in table.improvements if each.recommender == "embedding")
     column = table.columns.index(("embedding", NDCG))
@@ -187,7 +181,7 @@ def test_measures_with_other_cutoffs_are_not_held_to_the_bounds_of_the_first_ten
     catalogue, targets, critic, recommender = drawn_setting(300, 30)
     settings = Settings(measures=tuple(map(measure, COMMON)), n_turns=3, qrels=qrels)
     users, pairs = [sim_base(), meta_sim_tol(2)], [(recommender, critic)]
-    table = results_table(run_experiment(catalogue, targets, users, pairs, settings))
+    table = reports.results_table(run_experiment(catalogue, targets, users, pairs, settings))
     [success] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "Success@10"]
     [rr] = [at for at, (_name, one) in enumerate(table.columns) if one.name == "RR@10"]
     assert all(means[success] > means[rr] + 0.01 for _user, means in table.rows)
@@ -196,13 +190,13 @@ def test_measures_with_other_cutoffs_are_not_held_to_the_bounds_of_the_first_ten
 
 def test_percentages_are_symmetric_and_the_best_of_equal_rows_is_above() -> None:
     # Table 3, shoes, EGE and MRR: 94.3 as printed is 178 of the base.
-    row = improvement("EGE", measure("RR@10"), 0.227, 0.632, "MetaSimTol", 8)
+    row = reports.improvement("EGE", measure("RR@10"), 0.227, 0.632, "MetaSimTol", 8)
     assert row.of_base == pytest.approx(178.4, abs=0.1)
     assert row.symmetric == pytest.approx(94.3, abs=0.1)
-    assert np.isnan(improvement("x", NDCG, 0.0, 0.1, "y", 1).of_base)
-    assert expected_maximum(5) == pytest.approx(1.16296, abs=1e-5)
+    assert np.isnan(reports.improvement("x", NDCG, 0.0, 0.1, "y", 1).of_base)
+    assert reports.expected_maximum(5) == pytest.approx(1.16296, abs=1e-5)
     draws = np.random.default_rng(0).normal(size=(200_000, 3)).max(axis=1)
-    assert expected_maximum(3) == pytest.approx(draws.mean(), abs=0.01)
+    assert reports.expected_maximum(3) == pytest.approx(draws.mean(), abs=0.01)
 
 
 def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain():
@@ -213,7 +207,7 @@ def test_one_relevant_item_cannot_have_more_reciprocal_rank_than_gain():
         "odd": {"Success": 0.5, "RR": 0.4},
         "wrong": {"nDCG": 1.2, "RR": nan},
     }
-    faults = impossible_cells(rows, single_relevant=["SimBase, GRU-RL", "SimBase, EGE"])
+    faults = reports.impossible_cells(rows, single_relevant=["SimBase, GRU-RL", "SimBase, EGE"])
     named = [fault.partition(":")[0] for fault in faults]
     assert named[:3] == ["odd", "wrong", "SimBase, GRU-RL"]
     assert re.findall(r"\w+ ?\d?, GRU-RL", named[3]) == ["SimBase, GRU-RL", "MetaSimTol 2, GRU-RL"]

@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
+from simulation import stored_experiments
 from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.critics import critic_of
 from simulation.exceptions import ExperimentUnfit, TargetsUnfit
@@ -13,15 +14,6 @@ from simulation.pages.tables import StoredRun
 from simulation.plans import named_recommender, plan_of
 from simulation.reports import results_table
 from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
-from simulation.stored_experiments import (
-    create_experiment,
-    delete_experiment,
-    request_run,
-    resume_run,
-    stop_run,
-    store_run,
-    targets_of_experiment,
-)
 from simulation.stored_results import N_REPEATS
 from tests.codes import refused_naming
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender, work_off
@@ -50,7 +42,7 @@ def experiment(team, owner):
 @pytest.fixture(scope="module")
 def finished(team, owner):
     experiment = stored_experiment(team, owner, name="Finished")
-    version = request_run(experiment=experiment, rules=RULES, actor=None)
+    version = stored_experiments.request_run(experiment=experiment, rules=RULES, actor=None)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("simulation.run_pieces.MOST_USERS_A_PIECE", 2)
         work_off()
@@ -67,7 +59,7 @@ def at_once(experiment, rules):
     plan, catalogue = plan_of(rules), read_stored(experiment.catalogue)
     critic = critic_of(catalogue)
     named = [(named_recommender(one, catalogue, critic), critic) for one in plan.recommenders]
-    targets = targets_of_experiment(experiment, plan)
+    targets = stored_experiments.targets_of_experiment(experiment, plan)
     return run_experiment(catalogue, targets, plan.users, named, plan.settings)
 
 
@@ -140,27 +132,29 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
 
 @pytest.mark.slow
 def test_the_same_settings_are_one_version_and_others_another(finished):
-    again = request_run(experiment=finished.experiment, rules=RULES, actor=None)
+    again = stored_experiments.request_run(experiment=finished.experiment, rules=RULES, actor=None)
     assert again.pk == finished.pk
     assert not Job.objects.unfinished().exists()
-    other = request_run(experiment=finished.experiment, rules=RULES | {"n_turns": 6}, actor=None)
+    other = stored_experiments.request_run(
+        experiment=finished.experiment, rules=RULES | {"n_turns": 6}, actor=None
+    )
     assert (other.number, other.fingerprint != finished.fingerprint) == (2, True)
 
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
-    version = request_run(experiment=experiment, rules=RULES, actor=None)
-    stop_run(version=version)
+    version = stored_experiments.request_run(experiment=experiment, rules=RULES, actor=None)
+    stored_experiments.stop_run(version=version)
     work_off()
     assert not version.pieces.exists()
-    resume_run(version=version, actor=None)
+    stored_experiments.resume_run(version=version, actor=None)
     run_job(Job.objects.unfinished().get().pk)
     for job in Job.objects.unfinished().of_kind("run_piece")[1:]:
         stop_job(job=job)
     work_off()
     done = set(version.pieces.exclude(done_at=None).values_list("pk", "done_at"))
     assert len(done) == 1
-    resume_run(version=version, actor=None)
+    stored_experiments.resume_run(version=version, actor=None)
     work_off()
     version.refresh_from_db()
     assert version.finished_at is not None
@@ -191,7 +185,7 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
 )
 def test_what_cannot_be_run_is_refused_with_what_to_change(experiment, changes, named):
     with refused_naming(ExperimentUnfit, *named):
-        request_run(experiment=experiment, rules=RULES | changes, actor=None)
+        stored_experiments.request_run(experiment=experiment, rules=RULES | changes, actor=None)
     assert not experiment.versions.exists()
 
 
@@ -200,7 +194,9 @@ def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment)
     row = StoredRecommender.objects.create(catalogue=experiment.catalogue, name="random", **trained)
     for specs in (["random", f"trained:{row.pk}"], [f"trained:{row.pk}", f"trained:0{row.pk}"]):
         with refused_naming(ExperimentUnfit, " random "):
-            store_run(experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None)
+            stored_experiments.store_run(
+                experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None
+            )
     assert not experiment.versions.exists()
 
 
@@ -208,14 +204,14 @@ def test_an_item_that_the_catalogue_lacks_is_named(team):
     catalogue = drawn_products(team=team, n_items=50, actor=None)
     judged = {"judgments": [("shoe-000001", "boot-1", 1)], "made_of": "", "actor": None}
     with refused_naming(TargetsUnfit, "boot-1"):
-        create_experiment(team=team, name="x", catalogue=catalogue, **judged)
+        stored_experiments.create_experiment(team=team, name="x", catalogue=catalogue, **judged)
     assert not StoredExperiment.objects.filter(name="x").exists()
 
 
 @pytest.mark.slow
 def test_deleting_takes_all_of_it_and_the_log_says_who(finished, team, owner):
     experiment = StoredExperiment.objects.get(pk=finished.experiment_id)
-    delete_experiment(experiment=experiment, actor=owner)
+    stored_experiments.delete_experiment(experiment=experiment, actor=owner)
     assert not StoredExperiment.objects.filter(name="Finished").exists()
     assert not DialoguePiece.objects.exists()
     assert AuditEntry.objects.order_by("pk").last().action == "experiment.delete"

@@ -26,14 +26,9 @@ from validation.analysis import Settings, report_from_tables
 from validation.analysis.ceilings import REASONS
 from validation.analysis.human_results import QuestionScale, question_result
 from validation.analysis.records import CeilingRecord, ComparisonRecord
+from validation.documents import metric_tables
 from validation.documents.full import full_report
 from validation.documents.methods import methods_paragraph
-from validation.documents.metric_tables import (
-    NO_SHARE_INTERVAL,
-    ceiling_warnings,
-    ceilings_table,
-    comparisons_table,
-)
 from validation.documents.metrics_answers import metrics_answers, top_groups
 from validation.documents.terms import CUT_DIFFERENCES, difference_within, family
 from validation.management.commands.validate_study import lines_of
@@ -120,19 +115,19 @@ def test_intervals_of_three_items_end_where_differences_do_and_those_of_many_are
         ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
     )
     assert max(record.ci_high for record in records) > 2  # as it is computed
-    table = comparisons_table(results, "q")
+    table = metric_tables.comparisons_table(results, "q")
     differences = [row[2] for row in table.rows]
     assert {-2 <= cell.low <= cell.high <= 2 for cell in differences} == {True}
     assert CUT_AT_TWO in table.note
     ceilings = results.rows(CeilingRecord)
     may_be_none = [one.attainable_low is not None and one.attainable_low <= 0 for one in ceilings]
     assert any(may_be_none)
-    table = ceilings_table(results)
+    table = metric_tables.ceilings_table(results)
     without = [cell.low is None and cell.high is None for cell in [row[-1] for row in table.rows]]
     assert all(gone for gone, none in zip(without, may_be_none, strict=True) if none)
-    assert str(NO_SHARE_INTERVAL) in table.full_note
+    assert str(metric_tables.NO_SHARE_INTERVAL) in table.full_note
     results = results_of(60)
-    table = comparisons_table(results, "q")
+    table = metric_tables.comparisons_table(results, "q")
     records = results.rows(
         ComparisonRecord, scope="all", level=results.level, coefficient=results.coefficient
     )
@@ -140,7 +135,7 @@ def test_intervals_of_three_items_end_where_differences_do_and_those_of_many_are
         (record.ci_low, record.ci_high) for record in records
     ]
     assert CUT_AT_TWO not in table.note
-    rows = zip(results.rows(CeilingRecord), ceilings_table(results).rows, strict=True)
+    rows = zip(results.rows(CeilingRecord), metric_tables.ceilings_table(results).rows, strict=True)
     sure = [row[-1] for one, row in rows if one.level != "system"]
     assert len(sure) == 6
     assert all(share.low < share.value < share.high for share in sure)
@@ -221,9 +216,9 @@ def test_an_unreliable_ceiling_is_said_to_be_so_on_the_page_in_tables_and_lines(
         [(_question, answer)] = metrics_answers(results)
         is_warned = expected is not None
         assert ("ceiling_unreliable" in codes_of(answer.ceiling_sentences)) == is_warned
-        warnings = list(ceiling_warnings([ceiling]))
+        warnings = list(metric_tables.ceiling_warnings([ceiling]))
         assert codes_of(warnings) == ["ceiling_unreliable"] * is_warned
-        assert all(warning in ceilings_table(results).note for warning in warnings)
+        assert all(warning in metric_tables.ceilings_table(results).note for warning in warnings)
         assert all(f"Note: {warning}" in lines_of(results) for warning in warnings)
 
 

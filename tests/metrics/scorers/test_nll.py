@@ -6,12 +6,7 @@ from typing import Any
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.errors import (
-    EndpointRefusedError,
-    EndpointUnavailableError,
-    ModelUnavailableError,
-    TruncatedTextWarning,
-)
+from metrics.scorers import errors
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, Limits
 from metrics.scorers.nll import CompletionsServer, Nll, response_likelihood, system_score
@@ -158,7 +153,7 @@ def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
     before = tokenizer(scorer.prompt(long))["input_ids"]
     ids = before + tokenizer(long.response)["input_ids"]
     assert len(ids) - len(before) > 32
-    with pytest.warns(TruncatedTextWarning) as caught:
+    with pytest.warns(errors.TruncatedTextWarning) as caught:
         values = nats(scorer, [long, example(" So.", None, context="Hi.")])
     assert cut_to(caught) == [1, 2, 32]
     assert values[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
@@ -166,7 +161,7 @@ def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
 
 def test_the_window_and_the_numeric_type_are_as_set(tiny_llama):
     long = example(" Hey" * 300, None, context="Hi.")
-    with pytest.warns(TruncatedTextWarning) as caught:
+    with pytest.warns(errors.TruncatedTextWarning) as caught:
         assert nats(Nll(model=tiny_llama), [long])[0] > 0
     assert cut_to(caught) == [1, 1, 256]
     (scores, short) = Nll(model=tiny_llama, overflow="undefined").score([long, EXAMPLES[0]])
@@ -225,10 +220,10 @@ def test_a_parameter_out_of_range_is_named(parameters, code):
 
 
 def test_a_model_that_is_not_here_or_no_language_model_is_refused(tmp_path, bag_of_words):
-    with refused(ModelUnavailableError, "absent") as raised:
+    with refused(errors.ModelUnavailableError, "absent") as raised:
         Nll(cache_folder=str(tmp_path)).score(EXAMPLES[:1])
     assert "bigscience/bloom-7b1" in str(raised.value)
-    with refused(ModelUnavailableError, "unloadable"):
+    with refused(errors.ModelUnavailableError, "unloadable"):
         Nll(model=bag_of_words).score(EXAMPLES[:1])
 
 
@@ -277,16 +272,16 @@ def test_a_busy_server_is_asked_again(completions, foreign):
 
 
 def test_a_server_without_echo_offsets_or_the_key_is_refused(completions, foreign, monkeypatch):
-    with refused(EndpointRefusedError, "no_echo"):
+    with refused(errors.EndpointRefusedError, "no_echo"):
         served(completions.serve(foreign, echoes=False)).score(SERVED[:1])
     monkeypatch.setenv("REFEREE_KEY", "other")
-    with refused(EndpointRefusedError, "status_401"):
+    with refused(errors.EndpointRefusedError, "status_401"):
         served(completions.serve(foreign)).score(SERVED[:1])
     foreign.says(Says({"choices": [{"text": "Hi. Yes.", "logprobs": WITHOUT_OFFSETS}]}))
-    with refused(EndpointRefusedError, "no_offsets"):
+    with refused(errors.EndpointRefusedError, "no_offsets"):
         CompletionsServer(foreign.client()).likelihoods([("Hi.", " Yes.")])
     absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="tiny")
-    with refused(EndpointUnavailableError, "no_answer"):
+    with refused(errors.EndpointUnavailableError, "no_answer"):
         CompletionsServer(Client(absent, limits=Limits(attempts=1))).likelihoods([("a", " b")])
 
 

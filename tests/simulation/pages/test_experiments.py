@@ -13,10 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry
-from simulation.models import (
-    StoredCatalogue,
-    StoredExperiment,
-)
+from simulation import models
 from simulation.pages.forms import RunForm, initial_of
 from simulation.pages.view import ExperimentAnswer
 from simulation.stored_catalogues import packed, read_stored
@@ -148,15 +145,15 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     file = packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": saved(np.eye(3))})
     data = {"team": team.pk, "file": sent("boots.zip", file)}
     assert rosa.post(where, data).status_code == 302
-    row = StoredCatalogue.objects.get(name="boots.zip")
+    row = models.StoredCatalogue.objects.get(name="boots.zip")
     delete = reverse("console:catalogue-delete", args=[row.pk])
     assert delete in rosa.get(where).content.decode()
     assert (rosa.get(delete).status_code, row.n_items) == (200, 3)
-    assert StoredCatalogue.objects.filter(pk=row.pk).exists()
+    assert models.StoredCatalogue.objects.filter(pk=row.pk).exists()
     rosa.post(delete)
-    assert not StoredCatalogue.objects.filter(pk=row.pk).exists()
+    assert not models.StoredCatalogue.objects.filter(pk=row.pk).exists()
     assert "catalogue_unfit" in message_codes(rosa.post(used, follow=True))
-    assert StoredCatalogue.objects.filter(pk=shoes.catalogue_id).exists()
+    assert models.StoredCatalogue.objects.filter(pk=shoes.catalogue_id).exists()
     answer = rosa.post(where, {"team": team.pk, "file": sent("boots.zip", "nothing")})
     assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["file"])
 
@@ -164,7 +161,7 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
 def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(rosa, team):
     where = reverse("console:catalogues")
     answer = rosa.post(where, {"draw": "1", "team": team.pk, "n_items": "60", "seed": "3"})
-    row = StoredCatalogue.objects.get(n_items=60)
+    row = models.StoredCatalogue.objects.get(n_items=60)
     assert answer.url == reverse("console:catalogue", args=[row.pk])
     page = rosa.get(f"{answer.url}?page=2").content.decode()
     items = read_stored(row)
@@ -259,7 +256,7 @@ def test_an_experiment_is_deleted_when_its_short_name_is_typed(rosa, shoes):
     where = reverse("console:experiment-delete", args=["shoes"])
     assert rosa.post(where, {"name": "x"}).status_code == 422
     assert rosa.post(where, {"name": "shoes"}).status_code == 302
-    assert not StoredExperiment.objects.exists()
+    assert not models.StoredExperiment.objects.exists()
 
 
 def test_no_more_is_said_of_a_change_than_its_interval_allows():

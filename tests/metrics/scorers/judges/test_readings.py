@@ -6,14 +6,9 @@ from time import process_time
 import pytest
 
 from error_codes import InvalidValue
+from metrics.scorers.judges import readings
 from metrics.scorers.judges.capabilities import capabilities_of, stored_capabilities
 from metrics.scorers.judges.endpoint import Endpoint
-from metrics.scorers.judges.readings import (
-    Token,
-    read_grade_as_released,
-    read_rating,
-    read_rating_as_released,
-)
 from metrics.scorers.judges.samples import from_samples, from_tokens
 from tests.codes import refused
 from tests.metrics.scorers.judges.foreign import chat
@@ -30,7 +25,7 @@ def test_a_reply_is_its_score_or_a_reason(kind):
     wrong = []
     for row in (row for row in CORPUS if row["kind"] == kind):
         reply, label, scale = row["reply"], row["label"], (row["low"], row["high"])
-        reading = read_rating(reply, label, *scale)
+        reading = readings.read_rating(reply, label, *scale)
         found = reading.value if reading.reason is None else reading.reason.code
         assert math.isnan(reading.value) == (reading.reason is not None)
         if found != row["expected"]:
@@ -48,19 +43,19 @@ def test_a_reply_is_its_score_or_a_reason(kind):
 )  # fmt: skip
 def test_a_long_reply_takes_no_long_time(reply):
     started = process_time()
-    read_rating(reply, "coherence", 1, 5)
+    readings.read_rating(reply, "coherence", 1, 5)
     assert process_time() - started < 3
 
 
 def test_of_a_long_reply_the_end_is_read():
-    assert read_rating("x" * 30_000 + "\nRating: 4", "tone", 1, 5) == (4, None)
+    assert readings.read_rating("x" * 30_000 + "\nRating: 4", "tone", 1, 5) == (4, None)
 
 
 def test_released_readings_are_the_first_digits_or_a_default():
-    assert read_grade_as_released("Quite good.").value == 50
-    assert read_grade_as_released("150").value == 150
+    assert readings.read_grade_as_released("Quite good.").value == 50
+    assert readings.read_grade_as_released("150").value == 150
     replies = ["2.5", "Fact: 84 per cent", "N/A", "1. Coherence: 3"]
-    assert [read_rating_as_released(reply).value for reply in replies] == [2, 8, 0, 1]
+    assert [readings.read_rating_as_released(reply).value for reply in replies] == [2, 8, 0, 1]
 
 
 def test_distributions_are_of_samples_that_were_read():
@@ -77,8 +72,10 @@ def test_distributions_are_of_samples_that_were_read():
     assert math.isnan(from_samples([math.nan]).expectation)
 
 
-def token(text: str, *alternatives: tuple[str, float]) -> Token:
-    return Token(text, math.log(0.5), tuple((name, math.log(p)) for name, p in alternatives))
+def token(text: str, *alternatives: tuple[str, float]) -> readings.Token:
+    return readings.Token(
+        text, math.log(0.5), tuple((name, math.log(p)) for name, p in alternatives)
+    )
 
 
 @pytest.mark.parametrize(
