@@ -240,23 +240,14 @@ IN_CLUSTERS = [
 
 
 def test_a_row_that_cannot_be_used_is_refused_with_line_and_field(tmp_path):
+    clustered = (*WHO, "--system=system", "--cluster=dialogue")
+    moved = [*IN_CLUSTERS[:-1], IN_CLUSTERS[-1] | {"dialogue": 0}]
+    twice = [{"item": at % 40, "v1": at % 4, "v2": at % 3} for at in range(41)]
     for command, options, rows, line, field in (
         ("prediction_powered", JUDGED, OUTPUTS, 4, "judge"),
         ("compare_systems", PREFERRED, WINNERS, 3, "best"),
-        (
-            "compare_systems",
-            (*WHO, "--system=system", "--cluster=dialogue"),
-            [*IN_CLUSTERS[:-1], IN_CLUSTERS[-1] | {"dialogue": 0}],
-            33,
-            "dialogue",
-        ),
-        (
-            "judge_drift",
-            (*VERSIONS, "--item=item"),
-            [{"item": at % 40, "v1": at % 4, "v2": at % 3} for at in range(41)],
-            42,
-            None,
-        ),
+        ("compare_systems", clustered, moved, 33, "dialogue"),
+        ("judge_drift", (*VERSIONS, "--item=item"), twice, 42, None),
         ("judge_drift", VERSIONS, [{"v1": 1, "v2": 2}, {"v1": "good", "v2": 3}], 3, "v1"),
         ("alt_test", (*WHO, "--judge=J"), [*LABELS, LABELS[5]], 162, None),
         ("variance_components", WHO, [*LABELS, LABELS[5]], 162, None),
@@ -425,13 +416,10 @@ def test_what_programs_write_for_no_number_is_refused_as_a_class(tmp_path):
 def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path):
     rng = np.random.default_rng(4)
     rows = [
-        {
-            **{"item": item, "annotator": annotator, "system": system},
-            "value": int(np.clip(np.round(2.5 + lead + rng.normal()), 1, 5)),
-        }
-        for item in range(30)
-        for annotator in range(8)
+        {"item": item, "annotator": who, "system": system, "value": round(min(max(value, 1), 5))}
+        for item, who in np.ndindex(30, 8)
         for system, lead in (("A", 1.0), ("B", 0.0))
+        for value in [2.5 + lead + rng.normal()]
     ]
     path, options = written(tmp_path / "ordinal.csv", rows), (*RATINGS, "--system=system")
     [row] = answer("compare_systems", path, *options, "--scale=ordinal")["comparisons"]

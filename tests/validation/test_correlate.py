@@ -21,25 +21,21 @@ from validation.plain_table import COEFFICIENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")
-FIELDS = {"by", "metric", "level", "coefficient", "value", "ci_low", "ci_high"} | {
-    *("n_groups", "n_used", "reason")
-}
+FIELDS = {"by", "metric", "level", "coefficient", "value", "ci_low", "ci_high"}
+FIELDS |= {"n_groups", "n_used", "reason"}
 Write = Callable[..., Path]
 
 
 def table(n_items: int = 12, n_systems: int = 4, seed: int = 0) -> list[dict[str, Any]]:
-    rng = np.random.default_rng(seed)
+    rng, noises = np.random.default_rng(seed), (("a", 1.0), ("b", 3.0))
     rows = []
     for item in range(n_items):
         for system in range(n_systems):
             value = int(rng.integers(1, 6)) + system
-            scores = {name: round(value + rng.normal(0, noise), 2) for name, noise in NOISES}
+            scores = {name: round(value + rng.normal(0, noise), 2) for name, noise in noises}
             style = "formal" if item % 2 else "informal"
             rows.append({"item": item, "system": system, "style": style, "human": value, **scores})
     return rows
-
-
-NOISES = (("a", 1.0), ("b", 3.0))
 
 
 def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
@@ -51,6 +47,11 @@ def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dic
 
 def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"items": [row["item"] for row in rows], "systems": [row["system"] for row in rows]}
+
+
+def at_level(rows: list[dict[str, Any]], **options: Any) -> Any:
+    human, scores = ([row[name] for row in rows] for name in ("human", "a"))
+    return correlation_at_level(human, scores, **columns(rows), **options)
 
 
 def compared(rows: list[dict[str, Any]], **options: Any) -> Any:
@@ -78,15 +79,8 @@ def test_the_numbers_are_those_of_stats(tmp_path, level, own):
     rows = table()
     records = correlated(written(tmp_path / "t.csv", rows), f"--level={level}", "--resample=both")
     for row in records["correlations"]:
-        expected = correlation_at_level(
-            [cell["human"] for cell in rows],
-            [cell["a"] for cell in rows],
-            level=own,
-            coefficient=row["coefficient"],
-            resample="both",
-            n_resamples=50,
-            **columns(rows),
-        )
+        measure = {"level": own, "coefficient": row["coefficient"]}
+        expected = at_level(rows, **measure, resample="both", n_resamples=50)
         assert [row["value"], row["ci_low"], row["ci_high"]] == pytest.approx(
             [expected.value, expected.ci_low, expected.ci_high]
         )
@@ -103,14 +97,7 @@ def test_by_gives_the_whole_and_each_part(tmp_path):
     whole, *_ = correlated(written(tmp_path / "h.csv", halves), *options)["correlations"]
     assert whole["n_groups"] == 12
     part = [row for row in rows if row["style"] == "formal"]
-    expected = correlation_at_level(
-        [row["human"] for row in part],
-        [row["a"] for row in part],
-        level="item",
-        coefficient="kendall",
-        n_resamples=0,
-        **columns(part),
-    )
+    expected = at_level(part, level="item", coefficient="kendall", n_resamples=0)
     assert correlations[2]["value"] == pytest.approx(expected.value)
 
 
@@ -376,15 +363,9 @@ def test_the_pooled_correlations_are_reproduced(lmstyle, metric, coefficient):
 def test_lmstyle_table_1_comes_from_one_table(tmp_path, lmstyle, metric):
     frame, published = lmstyle
     frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
-    records = json.loads(
-        command_output(
-            "correlate",
-            tmp_path / "t.csv",
-            *("--human=human", f"--metric={metric}", "--item=hit", "--system=model", "--by=task"),
-            *("--level=sample", "--coefficient=pearson", "--coefficient=kendall"),
-            *("--resamples=0", "--json"),
-        )
-    )["correlations"]
+    named = ("--human=human", f"--metric={metric}", "--item=hit", "--system=model", "--by=task")
+    options = ("--level=sample", "--coefficient=pearson", "--coefficient=kendall", "--resamples=0")
+    records = correlated(tmp_path / "t.csv", *options, named=named)["correlations"]
     by_style = {(row["by"], row["coefficient"]): row for row in records}
     for style, expected in published["values"][metric].items():
         for coefficient, name in (("pearson", "pearson"), ("kendall", "kendall_b")):
@@ -404,10 +385,9 @@ def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
                 named = {"dialogue": dialogue, "item": f"{dialogue}-{turn}", "system": system}
                 rows.append(named | {"human": round(human, 3), "a": round(metric, 3)})
     path = written(tmp_path / "dialogues.csv", rows)
-    asked = (path, *NAMED, "--level=system", "--coefficient=spa", "--resamples=300", "--json")
-    [alone] = json.loads(command_output("correlate", *asked))["correlations"]
-    clusters = command_output("correlate", *asked, "--cluster=dialogue")
-    [clustered] = json.loads(clusters)["correlations"]
+    asked = (path, "--level=system", "--coefficient=spa", "--resamples=300")
+    [alone] = correlated(*asked)["correlations"]
+    [clustered] = correlated(*asked, "--cluster=dialogue")["correlations"]
     assert clustered["value"] == alone["value"]
     wider = clustered["ci_high"] - clustered["ci_low"]
     assert wider > 1.4 * (alone["ci_high"] - alone["ci_low"])
@@ -417,11 +397,11 @@ def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
 @pytest.mark.parametrize("resample", ["systems", "both"])
 def test_of_three_systems_nothing_is_said_of_new_ones(tmp_path, resample):
     path = written(tmp_path / "three.csv", table(n_items=30, n_systems=3))
-    asked = (path, *NAMED, f"--resample={resample}", "--resamples=50", "--coefficient=pearson")
-    rows = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
+    asked = (f"--resample={resample}", "--resamples=50", "--coefficient=pearson")
+    rows = correlated(path, *asked)["correlations"]
     assert [row["ci_low"] for row in rows] == [None] * 3
     assert {row["ci_reason"] for row in rows} == {"too_few_systems"}
-    assert "too_few_systems" in command_output("correlate", *asked)
+    assert "too_few_systems" in command_output("correlate", path, *NAMED, *asked)
 
 
 def test_the_table_says_what_is_a_rough_guide(tmp_path):

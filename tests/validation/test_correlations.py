@@ -31,17 +31,11 @@ def panel_of(human, scores, settings):
 
 
 def by_itself(panel, row, settings):
-    return correlation_at_level(
-        panel.human,
-        panel.scores[int(row.metric[1:])],
-        level=row.level,
-        coefficient=row.coefficient,
-        items=panel.candidates["item"],
-        systems=panel.candidates["system"],
-        resample=settings.resample,
-        n_resamples=settings.n_resamples,
-        rng=settings.seed,
-    )
+    scores, cells = panel.scores[int(row.metric[1:])], panel.candidates
+    where = {"level": row.level, "items": cells["item"], "systems": cells["system"]}
+    rules = {name: getattr(settings, name) for name in ("resample", "n_resamples")}
+    where |= rules | {"coefficient": row.coefficient, "rng": settings.seed}
+    return correlation_at_level(panel.human, scores, **where)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +98,9 @@ def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gap
         for row, values in zip(scores, replicates(human, scores, item, weights), strict=True):
             for weight, value in zip(weights, values, strict=True):
                 times = weight[item].astype(int)
+                copies, rules = (human.repeat(times), row.repeat(times)), {"n_resamples": 0}
                 copied = correlation_at_level(
-                    human.repeat(times),
-                    row.repeat(times),
-                    level="pooled",
-                    coefficient=coefficient,
-                    n_resamples=0,
+                    *copies, level="pooled", coefficient=coefficient, **rules
                 )
                 assert value == pytest.approx(copied.value, abs=1e-12)
 
@@ -141,18 +132,11 @@ def test_swapped_items_give_the_same_p_as_one_test_of_what_both_scored():
     )
     report = report_from_tables(human, scores, settings)
     panel = panel_of(human, scores, settings)
+    named = {f"m{number}": row for number, row in enumerate(panel.scores)}
+    rules = {"level": "item", "test": "perm_items", "n_permutations": 300, "rng": 5}
+    rules |= {"items": panel.item, "systems": panel.system}
     for coefficient in settings.coefficients:
-        alone = compare_metrics(
-            panel.human,
-            {f"m{number}": row for number, row in enumerate(panel.scores)},
-            level="item",
-            coefficient=coefficient,
-            items=panel.item,
-            systems=panel.system,
-            test="perm_items",
-            n_permutations=300,
-            rng=5,
-        )
+        alone = compare_metrics(panel.human, named, coefficient=coefficient, **rules)
         tests = [pair for pair in report.comparisons if pair.coefficient == coefficient]
         assert [(t.metric_a, t.metric_b) for t in tests] == list(
             zip(alone["metric_a"], alone["metric_b"], strict=True)
@@ -165,16 +149,9 @@ def test_swapped_items_give_the_same_p_as_one_test_of_what_both_scored():
     )
     [test] = report_from_tables(human, scores, settings).comparisons
     panel = panel_of(human, scores, settings)
-    alone = permutation_test(
-        panel.human,
-        *panel.scores,
-        level="item",
-        coefficient="pearson",
-        items=panel.item,
-        systems=panel.system,
-        swap="items",
-        n_permutations=200,
-    )
+    rules = {"level": "item", "coefficient": "pearson", "swap": "items", "n_permutations": 200}
+    cells = {"items": panel.item, "systems": panel.system}
+    alone = permutation_test(panel.human, *panel.scores, **rules, **cells)
     assert test.p == pytest.approx(alone.p)
 
 
@@ -258,16 +235,9 @@ def test_ceilings_are_those_of_the_same_ratings_and_scores_are_turned_round():
     report = report_from_tables(human, scores, settings)
     assert len(report.ceilings) == 9
     for one in report.ceilings:
-        alone = ceiling(
-            human["item"],
-            human["system"],
-            human["annotator"],
-            human["value"],
-            level=one.level,
-            coefficient=one.coefficient,
-            n_splits=7,
-            rng=2,
-        )
+        columns = (human[name] for name in ("item", "system", "annotator", "value"))
+        measure = {"level": one.level, "coefficient": one.coefficient}
+        alone = ceiling(*columns, **measure, n_splits=7, rng=2)
         assert one.leave_one_out == pytest.approx(alone.leave_one_out)
         assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
         row = row_of(report, metric="m0", level=one.level, coefficient=one.coefficient)

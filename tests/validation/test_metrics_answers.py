@@ -201,13 +201,10 @@ def test_an_unreliable_ceiling_is_said_to_be_so_on_the_page_in_tables_and_lines(
     )
     truth = rng.normal(4.5, 1, size=len(cells))
     for shift, expected in ((0.0, "top_heavy_scale"), (-1.5, None)):
+        people = [truth + shift + rng.normal(0, 0.4, len(cells)) for _ in range(3)]
         human = pd.concat(
-            cells.assign(
-                question="q",
-                annotator=f"a{n}",
-                value=np.clip(np.round(truth + shift + rng.normal(0, 0.4, len(cells))), 1, 5),
-            )
-            for n in range(3)
+            cells.assign(question="q", annotator=f"a{n}", value=value.round().clip(1, 5))
+            for n, value in enumerate(people)
         )
         scores = cells.assign(metric="far", value=truth + rng.normal(0, 2, len(cells)))
         results = TableResults("study", report_from_tables(human, scores, settings))
@@ -327,19 +324,7 @@ def test_a_report_says_of_what_its_tests_are():
 
 
 @pytest.mark.django_db
-def test_a_scorer_declares_what_of_it_was_chosen():
-    study = judged_study()
-    score(study)
-    score_study(study=study, scorer=build("length"))
-    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
-    assert runs == {"m": True, "length": True, "length_characters": False}
-    report = study_report(study, QUICK)
-    assert [one.metric for one in report.inputs.primary] == ["m", "length"]
-    assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m", "length")}
-
-
-@pytest.mark.django_db
-def test_a_family_of_metrics_without_scores_is_refused():
+def test_a_scorer_declares_its_main_output_and_the_command_shows_variants_when_asked_for():
     study = judged_study()
     score(study)
     with refused(PrimaryUnknown, unknown=["chrf"], known=["m"]):
@@ -349,13 +334,12 @@ def test_a_family_of_metrics_without_scores_is_refused():
     human, scores = declared()
     with refused(InvalidValue, "primary_unknown"):
         report_from_tables(human, scores, replace(QUICK, primary=("m1", "chrf")))
-
-
-@pytest.mark.django_db
-def test_the_command_says_variants_when_asked_for():
-    study = judged_study()
-    score(study)
     score_study(study=study, scorer=build("length"))
+    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
+    assert runs == {"m": True, "length": True, "length_characters": False}
+    report = study_report(study, QUICK)
+    assert [one.metric for one in report.inputs.primary] == ["m", "length"]
+    assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m", "length")}
     options = {"resamples": 20, "permutations": 20}
     lines = command_output("validate_study", "judged", **options)
     assert "length_characters" not in lines

@@ -86,9 +86,6 @@ def words_of(element):
     return " ".join("".join(element.itertext()).split())
 
 
-# What is shown is what was found.
-
-
 def test_every_correlation_is_in_the_report_in_its_own_cell(content, document):
     estimates = [
         number
@@ -100,15 +97,8 @@ def test_every_correlation_is_in_the_report_in_its_own_cell(content, document):
         row.value for row in records if row.value is not None
     )
     assert len(estimates) == len(records)
-    [record] = content.rows(
-        CorrelationRecord,
-        question="style",
-        scope="condition",
-        by=CONDITIONS[1],
-        metric="NLL_1",
-        level="pooled",
-        coefficient="spearman",
-    )
+    chosen = {"question": "style", "scope": "condition", "by": CONDITIONS[1], "metric": "NLL_1"}
+    [record] = content.rows(CorrelationRecord, **chosen, level="pooled", coefficient="spearman")
     correlations = table(document, "correlations-pooled")
     [row] = [row for row in correlations.rows if row[:3] == ("style", CONDITIONS[1], "NLL_1")]
     at = [column.title for column in correlations.columns].index("Spearman's ρ")
@@ -171,9 +161,6 @@ def test_systems_and_policies_are_shown_beside_what_metrics_say_and_signed(conte
     assert before.signature in {number.signature for number in correlations}
 
 
-# What is undefined.
-
-
 @pytest.mark.slow
 def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     correlations = table(document, "correlations-item")
@@ -186,8 +173,6 @@ def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     assert r"--\textsuperscript{a}" in table_latex(correlations)
     assert "– (a)" in plain.table_markdown(correlations)
 
-
-# The methods and the signatures.
 
 OTHER = {
     **{"levels": ["item"], "coefficients": ["pearson"], "resample": "both", "undefined": "zero"},
@@ -260,9 +245,6 @@ def test_every_number_with_a_signature_is_in_the_appendix_of_each_form(document,
         assert len({number.signature for number in signatures}) == len(signatures)
 
 
-# One HTML file.
-
-
 class Links(HTMLParser):
     def __init__(self):
         super().__init__()
@@ -308,9 +290,6 @@ def test_the_html_is_well_formed_whole_and_loads_nothing(html, document):
     assert links.tags.isdisjoint({"script", "link", "iframe", "object", "img"})
 
 
-# Markdown, CSV, JSON.
-
-
 def test_markdown_shows_hostile_names_and_json_and_csv_hold_every_record(document, content):
     written = plain.document_markdown(document)
     assert "<script>" not in written.replace(r"\<script\>", "")
@@ -336,9 +315,6 @@ def test_markdown_shows_hostile_names_and_json_and_csv_hold_every_record(documen
         "" if row.value is None else repr(row.value) for row in records
     ]
     assert {row["question"] for row in rows} == {QUESTION, "style"}
-
-
-# LaTeX.
 
 
 @pytest.mark.slow
@@ -411,9 +387,6 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
     assert planning.note
 
 
-# Studies, and the command.
-
-
 @pytest.mark.django_db
 def test_the_command_writes_a_page_of_a_study(study, tmp_path):
     output = command_output("report", "judged", output=tmp_path)
@@ -445,7 +418,6 @@ def study(stored_for_module):
 
 @pytest.fixture(scope="module")
 def version(study):
-    """The study's first validation, which the tests go on from."""
     return make_validation(study=study).version
 
 

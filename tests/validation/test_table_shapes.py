@@ -59,21 +59,14 @@ def as_json(path: Path, records: list[dict[str, Any]], encoding: str = "utf-8") 
 
 
 def nested_records() -> list[dict[str, Any]]:
-    return [
-        {
-            "item": item,
-            "outputs": [
-                {
-                    "system": system,
-                    "scores": {name: outputs[0][name] for name in METRICS},
-                    "responses": [{"who": cell["who"], "label": cell["label"]} for cell in outputs],
-                }
-                for system in SYSTEMS
-                for outputs in [[c for c in cells() if (c["item"], c["system"]) == (item, system)]]
-            ],
-        }
-        for item in dict.fromkeys(cell["item"] for cell in cells())
-    ]
+    records: dict[str, list[dict[str, Any]]] = {}
+    for unit in dict.fromkeys((cell["item"], cell["system"]) for cell in cells()):
+        rows = [cell for cell in cells() if (cell["item"], cell["system"]) == unit]
+        responses = [{"who": cell["who"], "label": cell["label"]} for cell in rows]
+        scores = {name: rows[0][name] for name in METRICS}
+        output = {"system": unit[1], "scores": scores, "responses": responses}
+        records.setdefault(unit[0], []).append(output)
+    return [{"item": item, "outputs": outputs} for item, outputs in records.items()]
 
 
 UNIT = ("--item=item", "--item=system")
@@ -106,8 +99,13 @@ def labels_in_shapes(
     }
 
 
+def answer(command: str, path: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(command_output(command, path, *options, "--json"))
+    return found
+
+
 def numbers(command: str, path: Path, *options: str) -> dict[str, Any]:
-    found = json.loads(command_output(command, path, *options, "--json"))
+    found = answer(command, path, *options)
     reading = found.pop("reading")
     assert reading["missing"] == {"": 1}
     return found
@@ -168,10 +166,9 @@ def scores_in_shapes(folder: Path) -> dict[str, tuple[Path, tuple[str, ...]]]:
 
 def test_correlations_and_comparisons_are_those_of_the_scores_in_every_shape(tmp_path):
     shapes = scores_in_shapes(tmp_path)
-    asked = ("--resamples=20", "--json")
     found = {}
     for shape, (path, options) in shapes.items():
-        record = json.loads(command_output("correlate", path, *options, *asked))
+        record = answer("correlate", path, *options, "--resamples=20")
         assert record["reading"]["policies"]["shape"] in (shape, "long")
         found[shape] = record["correlations"]
     assert len(found["long"]) == 2 * 16
@@ -238,21 +235,9 @@ def test_a_conversion_gives_the_table_to_show(tmp_path):
     assert rows_of(back) == wide
 
 
-QAGS = [
-    {
-        "article": "…",
-        "summary_sentences": [
-            {
-                "sentence": "One.",
-                "responses": [
-                    {"worker_id": 0, "response": "yes"},
-                    {"worker_id": 1, "response": "no"},
-                ],
-            },
-            {"sentence": "Two.", "responses": [{"worker_id": 0, "response": "yes"}]},
-        ],
-    }
-]
+YES, NO = {"worker_id": 0, "response": "yes"}, {"worker_id": 1, "response": "no"}
+SENTENCES = [{"sentence": "One.", "responses": [YES, NO]}, {"sentence": "Two.", "responses": [YES]}]
+QAGS = [{"article": "…", "summary_sentences": SENTENCES}]
 
 
 def test_responses_inside_records_are_rows_and_keys_or_positions_name_annotators(tmp_path):
@@ -267,9 +252,7 @@ def test_responses_inside_records_are_rows_and_keys_or_positions_name_annotators
         ("2", "1", 0, "yes"),
     ]
     options = ("--item=record", "--item=summary_sentences.position", "--annotator=worker_id")
-    found = json.loads(
-        command_output("agreement", path, *options, "--value=response", "--level=nominal", "--json")
-    )
+    found = answer("agreement", path, *options, "--value=response", "--level=nominal")
     assert (found["n_items"], found["n_annotators"], found["n_judgments"]) == (4, 2, 6)
     assert [note["code"] for note in found["reading"]["notes"]] == ["nested_records"]
     records = [
@@ -279,17 +262,15 @@ def test_responses_inside_records_are_rows_and_keys_or_positions_name_annotators
     path = as_json(tmp_path / "records.jsonl", records)
     for annotator, value in (("labels.key", "labels"), ("expert.position", "fluent")):
         named = ("--item=id", f"--annotator={annotator}", f"--value={value}")
-        found = json.loads(command_output("agreement", path, *named, "--level=nominal", "--json"))
+        found = answer("agreement", path, *named, "--level=nominal")
         assert (found["n_items"], found["n_annotators"], found["n_judgments"]) == (2, 2, 4)
 
 
 def test_winners_are_names_sides_and_ties_and_an_arena_is_read_by_its_columns(tmp_path):
     named = ("--first=a", "--second=b", "--winner=w")
     folder = FIELD / "17-wide-mtbench-human"
-    one, other = (
-        json.loads(command_output("compare_systems", folder / name, *named, "--json"))
-        for name in ("case.csv", "names.csv")
-    )
+    names = ("case.csv", "names.csv")
+    one, other = (answer("compare_systems", folder / name, *named) for name in names)
     assert one == other
     assert one["n_comparisons"] == 27
     rows = [
@@ -300,7 +281,7 @@ def test_winners_are_names_sides_and_ties_and_an_arena_is_read_by_its_columns(tm
     ]
     path = written(tmp_path / "winners.csv", rows)
     sides = ("--first=model_a", "--second=model_b", "--winner=winner")
-    found = json.loads(command_output("compare_systems", path, *sides, "--json"))
+    found = answer("compare_systems", path, *sides)
     assert (found["n_comparisons"], found["n_ties"]) == (8, 4)
     assert found["reading"]["missing"] == {"NA": 1}
     assert [note["code"] for note in found["reading"]["notes"]] == ["empty_winner_is_tie"]
@@ -309,7 +290,7 @@ def test_winners_are_names_sides_and_ties_and_an_arena_is_read_by_its_columns(tm
     assert values == ["x>y", "y>x", "x=y", "x=y", "x=y", "x>y", "y>x", "NA", "x=y"]
     path = FIELD / "25-arena" / "arena.csv"
     named = ("--first=model_a", "--second=model_b", "--winner=winner")
-    found = json.loads(command_output("compare_systems", path, *named, "--json"))
+    found = answer("compare_systems", path, *named)
     assert (found["n_comparisons"], found["n_ties"]) == (3, 1)
     assert found["smoothed"] == ["x"]
 
@@ -322,17 +303,15 @@ def test_comparisons_agree_whichever_side_a_system_is_on_and_items_without_score
         {"q": "2", "who": "bob", "model_a": "y", "model_b": "x", "winner": "tie (bothbad)"},
     ]
     path = written(tmp_path / "arena.csv", rows)
-    options = ("--item=q", "--annotator=who", "--shape=pairs", "--level=nominal", "--json")
-    found = json.loads(command_output("agreement", path, *options))
+    options = ("--item=q", "--annotator=who", "--shape=pairs")
+    found = answer("agreement", path, *options, "--level=nominal")
     assert (found["n_items"], found["n_judgments"]) == (2, 4)
     assert found["coefficients"][0]["value"] == 1
-    strengths = json.loads(
-        command_output("aggregate", path, *options[:3], "--method=bradley_terry", "--json")
-    )
+    strengths = answer("aggregate", path, *options, "--method=bradley_terry")
     assert {*strengths["labels"]} == {"x", "y"}
     path = FIELD / "27-correlate" / "min.csv"
     named = ("--human=human", "--metric=m", "--item=item", "--system=system")
-    found = json.loads(command_output("correlate", path, *named, "--json"))
+    found = answer("correlate", path, *named)
     assert {row["n_empty_items"] for row in found["correlations"]} == {1}
     assert all(row["value"] is not None for row in found["correlations"])
     assert found["reading"]["missing"] == {"": 3}

@@ -27,14 +27,8 @@ pytestmark = pytest.mark.django_db
 SYSTEMS = ("s0", "s1", "s2")
 ANN, BOB = [[1, 2, 3], [30, 10, 20]], [[2, 1, 3], [30, 20, 10]]
 SCORES = [[1, 2, 3], [3, 1, 2]]
-QUICK = Settings(
-    n_resamples=5,
-    n_permutations=10,
-    n_splits=2,
-    n_worst=1,
-    levels=("item",),
-    coefficients=("pearson",),
-)
+FEW = {"n_resamples": 5, "n_permutations": 10, "n_splits": 2}
+QUICK = Settings(**FEW, n_worst=1, levels=("item",), coefficients=("pearson",))
 
 
 def judged(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB))):
@@ -81,7 +75,6 @@ def study(stored_for_module):
 
 @pytest.fixture(scope="module")
 def first(study):
-    """The study's first validation, which the tests go on from."""
     return validate(study)
 
 
@@ -89,7 +82,7 @@ def test_a_study_gives_the_report_that_its_plain_tables_give(study):
     human = [judged_table(table, annotator=name) for name, table in (("Ann", ANN), ("Bob", BOB))]
     tables = pd.concat(human).replace({"i0": "d0", "i1": "d1", "q": "appropriateness"})
     scores = score_table(SCORES, signature="m|v:1").replace({"i0": "d0", "i1": "d1"})
-    settings = Settings(n_resamples=5, n_permutations=10, n_splits=2)
+    settings = Settings(**FEW)
     plain = content_of(report_from_tables(tables, scores, settings))
     assert plain["correlations"]
     assert content_of(study_report(study, settings)) == plain

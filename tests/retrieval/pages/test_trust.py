@@ -471,8 +471,6 @@ def test_a_comparison_says_how_many_decided_differences_hold(rosa, collection):
     assert f" {changes['kept']} " in said
 
 
-# Several assessors' grades in one file.
-
 ASSESSORS = ("ada", "ben", "cem")
 
 

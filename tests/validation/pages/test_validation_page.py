@@ -186,9 +186,6 @@ def test_replies_without_a_score_are_counted_beside_the_undefined(rosa, study):
     assert {"7,180", "2,411"} <= set(re.findall(r"[\d,]*\d", html(rosa, study)))
 
 
-# What the page of metrics weighs, and how much it asks of the database.
-
-
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 N_ITEMS = 12
 PRIMARY, VARIANTS = 10, 13
