@@ -9,8 +9,6 @@ from tests.metrics.scorers.judges.foreign import Foreign
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Write lines to a file of this name, and return its path."""
-
     def written(*lines: str, name: str = "scores.csv") -> Path:
         path = tmp_path / name
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -21,7 +19,6 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def foreign() -> Iterator[Foreign]:
-    """A server that answers as the test says."""
     server = Foreign()
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

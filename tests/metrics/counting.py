@@ -34,8 +34,6 @@ class Counting(Scorer):
 
 
 class Constant(Counting):
-    """Every output of every response is this score."""
-
     def __init__(self, score: Score) -> None:
         super().__init__()
         self.score_of_all = score

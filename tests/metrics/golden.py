@@ -1,5 +1,3 @@
-"""The sample golden answers as a study."""
-
 from pathlib import Path
 
 from annotation.models import Study

@@ -25,7 +25,6 @@ def packaged():
 
 @pytest.fixture(scope="module")
 def scored(stored_for_module, packaged):
-    """The sample golden answers, scored with the packaged encoder and with counts of words."""
     study = golden_study()
     score_study(study=study, scorer=packaged)
     return study
@@ -33,7 +32,6 @@ def scored(stored_for_module, packaged):
 
 @pytest.fixture(scope="module")
 def bag_of_words(tmp_path_factory):
-    """An encoder that counts a few words of the sample."""
     words = ["a", "the", "you", "bicycle", "station", "coin", "card", "app", "no", "and", "it"]
     return save_bag_of_words(tmp_path_factory, words)
 

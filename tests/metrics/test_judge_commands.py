@@ -42,7 +42,6 @@ def endpoint(foreign, settings, tmp_path):
 
 @pytest.fixture
 def tone(tmp_path):
-    """A file of settings."""
     path = tmp_path / "tone.json"
     path.write_text(TONE.to_json())
     return path

@@ -26,7 +26,6 @@ SYSTEMS = ("terse", "careful", "cheerful")
 
 @pytest.fixture(scope="module")
 def sample(stored_for_module):
-    """The sample golden answers, scored with ROUGE-1."""
     study = golden_study()
     score_study(study=study, scorer=build("rouge1"))
     return study

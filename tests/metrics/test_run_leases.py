@@ -26,15 +26,9 @@ def the_run():
 def run_leased_for(term):
     """A study of six candidates whose run says that another process is scoring it."""
     study = rating_study()
-    run = ScoringRun.objects.create(
-        study=study,
-        metric="counting",
-        signature=Counting().signature,
-        state=State.RUNNING,
-        lease_token="another",
-        leased_until=timezone.now() + term,
-    )
-    return study, run
+    lease = {"lease_token": "another", "leased_until": timezone.now() + term}
+    named = {"metric": "counting", "signature": Counting().signature}
+    return study, ScoringRun.objects.create(study=study, state=State.RUNNING, **named, **lease)
 
 
 def test_a_run_says_how_far_it_was_and_who_alone_has_it_while_it_is_scored():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics import BLEU
 
 from metrics.exceptions import FileUnfit, MetricUnknown, ModelUnfit, ParameterRefused
 from metrics.file_scores import score_file
@@ -30,8 +31,6 @@ ITEMS = (
 
 @pytest.fixture
 def score(tmp_path):
-    """Run the command and return its summary, beside what it wrote."""
-
     def scored(items, *arguments, output=tmp_path / "out.csv"):
         report = command_output("score", items, *arguments, "--json", f"--output={output}")
         return json.loads(report), read_scores(output)
@@ -50,8 +49,6 @@ def test_a_file_is_scored_without_a_database(write, tmp_path):
 
 
 def test_every_output_of_every_metric_is_a_row_with_its_signature(write, score, tmp_path):
-    from sacrebleu.metrics import BLEU
-
     summary, rows = score(write(*ITEMS), "--metric=rouge1", "--metric=sacrebleu")
     values = {(row.item, row.system, row.metric): row for row in rows}
     assert len(values) == len(rows) == 3 * (1 + len(build("rouge1").outputs))
@@ -200,8 +197,6 @@ ANY_TEXTS = [
 
 @pytest.mark.filterwarnings("ignore::metrics.scorers.errors.UntokenisedTextWarning")
 def test_any_text_can_be_scored_and_read_back(tmp_path, score):
-    from sacrebleu.metrics import BLEU
-
     path = tmp_path / "items.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

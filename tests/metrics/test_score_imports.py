@@ -26,7 +26,6 @@ def values(study):
 
 
 def assert_refused(path, code="", *, study=None, line=None, field=None, options=None):
-    """Refused with that code at that line and field; neither a run nor a score was written."""
     study = study or rating_study(n_items=2)
     expected = {"line": line, "field": field} | ({"code": code} if code else {})
     with refused(ImportRefused, **expected):
@@ -121,7 +120,6 @@ def test_absent_files_candidates_named_twice_and_systems_with_several_are_refuse
 
 
 def read_by(write, *rows, header="item,system,metric,value", **options):
-    """The stored scores, and the report, of a file that is read by these policies."""
     study = Study.objects.first() or rating_study(n_items=1)
     names = {name: options.pop(name) for name in ("metrics", "systems") if name in options}
     reading = Reading(Policies(**options))

@@ -65,13 +65,11 @@ def test_scoring_that_broke_off_goes_on_where_it_stopped():
         score_study(study=broken, scorer=first)
     assert len(first.seen) == 6
     assert Score.objects.filter(run__study=broken).count() == 12
-
     second = Counting(batch_size=3)
     result = score_study(study=broken, scorer=second)
     assert (result.n_scored, result.n_known) == (4, 6)
     assert ", 6 " in str(result)
     assert not set(first.seen) & set(second.seen)
-
     score_study(study=complete, scorer=Counting(batch_size=100))
     assert values(broken) == values(complete)
 
@@ -272,7 +270,6 @@ def test_a_file_of_scores_signs_each_output(tmp_path):
 
 
 def twins(**fields):
-    """Two studies with the same texts, the first of them scored."""
     first, second = rating_study("first", **fields), rating_study("second", **fields)
     score_study(study=first, scorer=Counting())
     return first, second
@@ -348,7 +345,6 @@ def test_a_plan_says_what_would_be_computed_and_computes_nothing():
     assert (plan.n_candidates, plan.n_known, plan.n_reusable) == (6, 0, 4)
     assert [example.response for example in plan.examples] == ["the same"]
     assert Score.objects.count() == before
-
     score_study(study=second, scorer=Counting())
     plan = plan_scoring(study=second, scorer=Counting())
     assert (plan.n_known, plan.n_reusable, plan.examples) == (6, 0, ())

@@ -29,21 +29,13 @@ class Completions:
         with self.lock, torch.no_grad():
             logprobs = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
         best = int(logprobs[-1].argmax())
-        following = [*ids[1:], best]
-        return {
-            "text": request["prompt"] + self.tokenizer.decode([best]),
-            "logprobs": {
-                "tokens": [self.tokenizer.decode([token]) for token in [*ids, best]],
-                "token_logprobs": [
-                    None,
-                    *(float(row[token]) for row, token in zip(logprobs, following, strict=True)),
-                ],
-                "text_offset": [
-                    *([0] + [end for _, end in encoded["offset_mapping"]])[: len(ids)],
-                    len(request["prompt"]),
-                ],
-            },
-        }
+        tokens = [self.tokenizer.decode([token]) for token in [*ids, best]]
+        following = zip(logprobs, [*ids[1:], best], strict=True)
+        of_tokens = [None, *(float(row[token]) for row, token in following)]
+        begins = [0, *(end for _, end in encoded["offset_mapping"])][: len(ids)]
+        offsets = [*begins, len(request["prompt"])]
+        logged = {"tokens": tokens, "token_logprobs": of_tokens, "text_offset": offsets}
+        return {"text": request["prompt"] + tokens[-1], "logprobs": logged}
 
     def serve(self, foreign: Foreign, *, echoes: bool = True, busy: int = 0) -> str:
         """Answer at the foreign server; `busy` requests are turned away first. Its base URL."""

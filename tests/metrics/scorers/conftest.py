@@ -1,5 +1,3 @@
-"""Texts and tiny models for the scorers."""
-
 import csv
 import re
 from collections.abc import Iterable
@@ -52,7 +50,6 @@ LONG_PAIRS = [(LONG, "word1 word2 so"), ("word7 word5", LONG)]
 
 @pytest.fixture
 def lmstyle_pairs(shared_data: Path) -> list[tuple[str, str]]:
-    """The 1,600 responses and references of LMStyle."""
     with (shared_data / "lmstyle" / "metric_scores.csv").open(newline="") as file:
         pairs = [(row["output"], row["reference"]) for row in csv.DictReader(file)]
     assert len(pairs) == 1600
@@ -146,7 +143,6 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random RoBERTa of two layers with a byte-level tokeniser."""
     from tokenizers import processors
     from transformers import AutoTokenizer
 
@@ -164,7 +160,6 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_classifier(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    """A random classifier of three styles that reads 12 tokens."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 

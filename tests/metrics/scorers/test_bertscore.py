@@ -23,7 +23,6 @@ PAIRS = [
 
 
 def scores_of(scorer: BertScore, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-    """Precision, recall and F of each pair."""
     parts = ("bertscore_precision", "bertscore_recall", "bertscore")
     return [[one[part].value for part in parts] for one in scorer.score(examples(pairs))]
 
@@ -38,18 +37,9 @@ def oracle(
         from bert_score.utils import get_idf_dict, get_tokenizer
 
     frequencies = get_idf_dict(list(idf), get_tokenizer(str(folder)), nthreads=0) if idf else False
-    scores = []
-    for response, reference in pairs:
-        parts = bert_score.score(
-            [response],
-            [reference],
-            model_type=str(folder),
-            num_layers=layer,
-            device="cpu",
-            idf=frequencies,
-        )
-        scores.append([float(part) for part in parts])
-    return scores
+    options = {"model_type": str(folder), "num_layers": layer, "device": "cpu", "idf": frequencies}
+    of_pairs = (bert_score.score([one], [other], **options) for one, other in pairs)
+    return [[float(part) for part in parts] for parts in of_pairs]
 
 
 @pytest.fixture(scope="module")

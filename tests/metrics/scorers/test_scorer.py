@@ -22,8 +22,6 @@ from tests.metrics.scorers.conftest import HOSTILE, example, examples
 
 
 class SharedWords(Scorer):
-    """How many words a response shares with its reference and with its context."""
-
     name = "shared"
     outputs = ("shared", "shared_context")
     needs = frozenset({"reference", "context"})

@@ -21,7 +21,6 @@ class Says(NamedTuple):
 
 
 def chat(*texts: str, logprobs: Any = None, usage: dict[str, int] | None = None) -> Says:
-    """A response of chat completions."""
     choices = [
         {"message": {"content": text}, "finish_reason": "stop", "logprobs": logprobs}
         for text in texts

@@ -30,15 +30,8 @@ def test_an_answer_comes_with_its_model_and_usage(foreign):
     foreign.says(chat("Hi.", usage={"prompt_tokens": 9, "completion_tokens": 2}))
     answer = foreign.client().chat(HELLO, max_tokens=7, temperature=0.5, seed=None)
     assert (answer.replies[0].text, answer.model, answer.usage) == ("Hi.", "foreign-1", (9, 2))
-    assert foreign.bodies == [
-        {
-            "model": "foreign",
-            "messages": HELLO,
-            "max_tokens": 7,
-            "temperature": 0.5,
-            "path": "/v1/chat/completions",
-        }
-    ]
+    expected = {"model": "foreign", "messages": HELLO, "max_tokens": 7, "temperature": 0.5}
+    assert foreign.bodies == [expected | {"path": "/v1/chat/completions"}]
 
 
 def test_too_many_requests_wait_as_long_as_the_endpoint_asks(foreign):
@@ -81,7 +74,6 @@ def test_what_fails_is_tried_again_or_refused_at_once(
 
 
 def log_probability_of(text, token):
-    """A reply with the log-probability of its one token."""
     return {"choices": [{"message": {"content": text}, "logprobs": {"content": [token]}}]}
 
 
@@ -120,11 +112,8 @@ def test_an_answer_that_never_ends_is_given_up(foreign, status):
 
 
 def test_what_no_database_keeps_is_replaced_in_what_an_endpoint_says(foreign):
-    foreign.says(
-        chat("3 \ud800 and \x00."),
-        error(400, "too \udfff long\x00"),
-        error(400, "caf\xe9 \ud83d\ude00"),
-    )
+    odd = [error(400, text) for text in ("too \udfff long\x00", "caf\xe9 \ud83d\ude00")]
+    foreign.says(chat("3 \ud800 and \x00."), *odd)
     client = foreign.client()
     assert client.chat(HELLO).replies[0].text == "3 \ufffd and \ufffd."
     for text in ("too \ufffd long\ufffd", "caf\xe9 \U0001f600"):
@@ -203,13 +192,9 @@ def test_money_is_capped_before_it_is_spent_and_counted_as_used(foreign):
 
 
 def test_what_the_environment_says_is_read_and_odd_numbers_and_addresses_are_refused():
-    environment = {
-        "JUDGE_BASE_URL": "https://judge.example/v1",
-        "JUDGE_MODEL": "large",
-        "JUDGE_MAX_USD": "2.5",
-        "JUDGE_USD_PER_MILLION_INPUT": "0.15",
-        "JUDGE_REQUESTS_PER_MINUTE": "90",
-    }
+    environment = {"JUDGE_BASE_URL": "https://judge.example/v1", "JUDGE_MODEL": "large"}
+    environment |= {"JUDGE_MAX_USD": "2.5", "JUDGE_USD_PER_MILLION_INPUT": "0.15"}
+    environment |= {"JUDGE_REQUESTS_PER_MINUTE": "90"}
     endpoint = endpoint_from(environment | {"JUDGE_API_KEY": f" {SECRET}\r\n"})
     assert (endpoint.url("x"), endpoint.api_key) == ("https://judge.example/v1/x", SECRET)
     assert budget_from(environment).max_usd == Decimal("2.5")
@@ -232,11 +217,9 @@ def test_what_the_environment_says_is_read_and_odd_numbers_and_addresses_are_ref
 
 def test_the_addresses_of_an_endpoint_are_called_under_its_name(foreign):
     foreign.says(chat("Hi."))
-    endpoint = Endpoint(
-        base_url=f"http://judge.invalid:{foreign.server_port}/v1",
-        model="m",
-        addresses=("::1", "127.0.0.1"),  # nobody listens at the first
-    )
+    base_url, addresses = f"http://judge.invalid:{foreign.server_port}/v1", ("::1", "127.0.0.1")
+    # Nobody listens at the first address.
+    endpoint = Endpoint(base_url=base_url, model="m", addresses=addresses)
     assert Client(endpoint, limits=Limits(attempts=1)).chat(HELLO).replies[0].text == "Hi."
     assert foreign.headers[0]["Host"] == f"judge.invalid:{foreign.server_port}"
     absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="m")

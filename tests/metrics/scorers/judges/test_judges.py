@@ -31,7 +31,6 @@ def raw(score) -> dict:
 
 
 def top(*choices: tuple[str, float]) -> dict:
-    """Log-probabilities of a reply of one token."""
     alternatives = [{"token": token, "logprob": math.log(share)} for token, share in choices]
     return {"content": [alternatives[0] | {"top_logprobs": alternatives}]}
 
@@ -54,14 +53,10 @@ def test_a_grade_is_asked_for_with_the_published_prompt(foreign):
     assert scores["judge"].value == 85
     settings = GradeSettings()
     assert settings.fingerprint == "434a9041a42d"  # of the published texts
+    asked = settings.user.replace("$context", TURN.context).replace("$response", TURN.response)
     assert foreign.bodies[0]["messages"] == [
         {"role": "system", "content": settings.system},
-        {
-            "role": "user",
-            "content": settings.user.replace("$context", TURN.context).replace(
-                "$response", TURN.response
-            ),
-        },
+        {"role": "user", "content": asked},
     ]
     assert foreign.bodies[0]["temperature"] == 0.6
 
