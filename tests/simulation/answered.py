@@ -1,8 +1,8 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from annotation.flags import count_judgments_change
-from annotation.models import Annotator, Judgment, Question, Study, Submission
+from annotation.models import Annotator, Candidate, Judgment, Question, Study, Submission
 from simulation.models import StoredExperiment
 
 PEOPLE = ("Ann", "Bob", "Cyd", "Dan", "Eva", "Flo")
@@ -17,15 +17,11 @@ def answer_outcomes(study: Study, experiment: StoredExperiment, *, errs: float =
         for item in study.items.prefetch_related("candidates"):
             submission = _submission(annotator, item.pk)
             chance = Random(f"{person} {item.key}")
-            Judgment.objects.bulk_create(
-                Judgment(
-                    submission=submission,
-                    candidate=one,
-                    question=question,
-                    value=((item.key, one.key) in accepted) != (chance.random() < errs),
-                )
+            values = {
+                one: ((item.key, one.key) in accepted) != (chance.random() < errs)
                 for one in item.candidates.all()
-            )
+            }
+            _judge(submission, question, values)
     count_judgments_change(study_ids=[study.pk])
 
 
@@ -48,22 +44,19 @@ def answer_switching(
             p_switch = after_loss if turn.delta < 0 else after_gain
             switches = chance.random() < p_switch and not leaving
             submission = _submission(annotator, item.pk)
-            Judgment.objects.create(
-                submission=submission,
-                question=questions["decision"],
-                value=2 if leaving else int(switches),
-            )
-            if switches:
-                Judgment.objects.bulk_create(
-                    Judgment(
-                        submission=submission,
-                        candidate=one,
-                        question=questions["taken"],
-                        value=one.key == turn.nearest,
-                    )
-                    for one in item.candidates.all()
-                )
+            _judge(submission, questions["decision"], {None: 2 if leaving else int(switches)})
+            taken = {one: one.key == turn.nearest for one in item.candidates.all()}
+            _judge(submission, questions["taken"], taken if switches else {})
     count_judgments_change(study_ids=[study.pk])
+
+
+def _judge(
+    submission: Submission, question: Question, values: Mapping[Candidate | None, float]
+) -> None:
+    Judgment.objects.bulk_create(
+        Judgment(submission=submission, question=question, candidate=one, value=value)
+        for one, value in values.items()
+    )
 
 
 def _submission(annotator: Annotator, item: int) -> Submission:

@@ -46,14 +46,8 @@ def stored_experiment(
         accepted = [item for item in targets.alternatives[row].tolist() if item != NONE]
         judgments += [(items.ids[target], items.ids[item], 1) for item in accepted]
         judgments.append((items.ids[target], items.ids[(target + 7) % n_items], 0))
-    return create_experiment(
-        team=team,
-        name=name,
-        catalogue=catalogue,
-        judgments=judgments,
-        made_of="drawn neighbours",
-        actor=owner,
-    )
+    made = {"made_of": "drawn neighbours", "actor": owner}
+    return create_experiment(team=team, name=name, catalogue=catalogue, judgments=judgments, **made)
 
 
 def trained_recommender(team: Team, owner: User | None, *, epochs: int = 2) -> StoredRecommender:

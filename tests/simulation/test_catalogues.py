@@ -158,6 +158,10 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path):
     assert re.findall("more heel|red", critique) == ["more heel", "red"]
 
 
+def coloured(lines):
+    return {"attributes__csv": f"id,colour\n{lines}\n"}
+
+
 @pytest.mark.parametrize(
     ("files", "code", "named"),
     [
@@ -169,23 +173,11 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path):
         ({"ids__txt": "a\nb\x00\nc\n"}, "unstorable", ["Line 2", "ids.txt"]),
         ({"ids__txt": "a\na\nc\n"}, "id_twice", [" a "]),
         ({"ids__txt": "a\n\nc\n"}, "empty_id", ["Line 2", "ids.txt"]),
-        ({"attributes__csv": "id,colour\na,red\nb,red\n"}, "no_line", ["attributes.csv", " c"]),
-        (
-            {"attributes__csv": "id,colour\na,red\nb,\nc,red\n"},
-            "unstorable_value",
-            ["attributes.csv", " b", "colour"],
-        ),
-        (
-            {"attributes__csv": "id,colour\na,red\nb,\x00\nc,red\n"},
-            "nul",
-            ["attributes.csv", "Line 3", "colour"],
-        ),
-        (
-            {"attributes__csv": "id,colour\na,red\nb,blue\na,blue\nc,red\n"},
-            "line_twice",
-            ["attributes.csv", "line 4"],
-        ),
-        ({"attributes__csv": "id,colour\na,red\nb,red\nc,red\n"}, "no_difference", []),
+        (coloured("a,red\nb,red"), "no_line", ["attributes.csv", " c"]),
+        (coloured("a,red\nb,\nc,red"), "unstorable_value", ["attributes.csv", " b", "colour"]),
+        (coloured("a,red\nb,\x00\nc,red"), "nul", ["attributes.csv", "Line 3", "colour"]),
+        (coloured("a,red\nb,blue\na,blue\nc,red"), "line_twice", ["attributes.csv", "line 4"]),
+        (coloured("a,red\nb,red\nc,red"), "no_difference", []),
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path, files, code, named):

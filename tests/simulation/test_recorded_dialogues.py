@@ -7,16 +7,8 @@ from simulation.exceptions import DialoguesUnfit
 from simulation.recorded_dialogues import log_rows, losses_and_gains
 from tests.codes import refused, refused_naming
 
-ROW: dict[str, Any] = {
-    "recommender": "random",
-    "user": "SimBase",
-    "seed": 0,
-    "target": "p1",
-    "turn": 2,
-    "shown": "p2",
-    "delta": -0.25,
-    "found": False,
-}
+ROW: dict[str, Any] = {"recommender": "random", "user": "SimBase", "seed": 0, "target": "p1"}
+ROW |= {"turn": 2, "shown": "p2", "delta": -0.25, "found": False}
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,6 @@ def test_pictures_are_files(qrels, tmp_path):
     assert len(names) == 9
     assert "turns-nDCG@10.svg" in names
     assert all(path.read_text().startswith("<svg") for path in folder.iterdir())
-
     folder = tmp_path / "one tolerance"  # of which there is no picture against it
     output("--qrels", qrels, "--turns", 4, "--figures", folder)
     assert {path.name.split("-")[0] for path in folder.iterdir()} == {"turns"}

@@ -21,17 +21,8 @@ def crowd(seed, *, n_workers=40, n_each=20, intercept=-3.0, loss=4.0, leaves=0.1
     logit = logit + rng.normal(0, TARGET_SD, n_targets)[target]
     choice = np.where(rng.random(n) < expit(logit), "switch", "keep")
     choice = np.where(rng.random(n) < leaves, "leave", choice)
-    return pd.DataFrame(
-        {
-            "worker": worker,
-            "target": target,
-            "turn": turn,
-            "delta": delta,
-            "choice": choice,
-            "n_alternatives": 4,
-            "nearest": rng.random(n) < nearest,
-        }
-    )
+    columns = {"worker": worker, "target": target, "turn": turn, "delta": delta, "choice": choice}
+    return pd.DataFrame(columns | {"n_alternatives": 4, "nearest": rng.random(n) < nearest})
 
 
 def averaged(logit):

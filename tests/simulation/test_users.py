@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from tests.simulation.conftest import (
 # shown:  p8 (9)   p9 (16)   p9 (16)   p6 (1)   p10 (25)   p1 (16)
 # delta:  none     -7        0         +15      -24        +9
 SHOWN = ["p9", "p9", "p6", "p10", "p1", "p0"]
+released = partial(meta_sim_prob, 2, 1.0, mode="released")
 
 
 def line_dialogue(user, *, seeds=(0,), shown=SHOWN):
@@ -48,17 +50,11 @@ def line_dialogue(user, *, seeds=(0,), shown=SHOWN):
         (meta_sim_prob(1, 1.0, sticky=True), "p5 p7 p7 p7 p7 p7"),
         (meta_sim_prob(1, 0.0), "p5 p5 p5 p5 p5 p5"),
         # After a gain or the same item again, to the first that was judged.
-        (meta_sim_prob(2, 1.0, mode="released"), "p5 p5 p5 p2 p5 p2"),
-        (meta_sim_prob(2, 1.0, mode="released", turn_base=1), "p5 p5 p2 p2 p5 p2"),
-        (meta_sim_prob(2, 1.0, mode="released", turn_base=1, on_equal="keep"), "p5 p5 p5 p2 p5 p2"),
-        (
-            meta_sim_prob(2, 1.0, mode="released", turn_base=1, alternative="nearest"),
-            "p5 p5 p7 p7 p5 p2",
-        ),
-        (
-            meta_sim_prob(2, 1.0, mode="released", turn_base=1, switches_on="loss"),
-            "p5 p5 p2 p5 p2 p5",
-        ),
+        (released(), "p5 p5 p5 p2 p5 p2"),
+        (released(turn_base=1), "p5 p5 p2 p2 p5 p2"),
+        (released(turn_base=1, on_equal="keep"), "p5 p5 p5 p2 p5 p2"),
+        (released(turn_base=1, alternative="nearest"), "p5 p5 p7 p7 p5 p2"),
+        (released(turn_base=1, switches_on="loss"), "p5 p5 p2 p5 p2 p5"),
     ],
 )
 def test_a_user_has_in_mind_what_was_worked_out_by_hand(user, in_force):

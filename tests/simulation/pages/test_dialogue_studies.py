@@ -40,7 +40,6 @@ REPORT = {"first": "SimBase", "chosen_on": ["random"], "margin": "0.05", "seed":
 
 @pytest.fixture(scope="module")
 def stored_run(stored_for_module):
-    """An experiment of Rosa's team that was run, for all tests of this module."""
     owner = User.objects.create_user("rosa")
     row = stored_experiment(create_team(name="Lab", owner=owner), owner, n_targets=24)
     rules = RULES | {"users": USERS, "seeds": [0], "n_turns": 4}

@@ -29,21 +29,11 @@ MOST_STATEMENTS = 15
 FORM = {
     "name": "Shoes again",
     "recommenders": ["random", "embedding"],
-    "kinds": ["tol", "prob"],
-    "tolerances": "2, 3",
-    "p_switch": "0.75",
-    "n_turns": "5",
-    "seeds": "0",
-    "measures": ["nDCG@10", "RR@10", "Success@1"],
-    "mode": "paper",
-    "target_among": "on",
-    "leave_hazard": "0",
-    "qrels": "target and alternatives",
-    "relevant_from": "1",
-    "carry": "same list",
-    "catalogue": "stand-in",
-    "n_items": "5000",
-    "catalogue_seed": "0",
+    **{"kinds": ["tol", "prob"], "tolerances": "2, 3", "p_switch": "0.75", "n_turns": "5"},
+    **{"seeds": "0", "measures": ["nDCG@10", "RR@10", "Success@1"], "mode": "paper"},
+    **{"target_among": "on", "leave_hazard": "0", "qrels": "target and alternatives"},
+    **{"relevant_from": "1", "carry": "same list"},
+    **{"catalogue": "stand-in", "n_items": "5000", "catalogue_seed": "0"},
 }
 
 
@@ -265,17 +255,9 @@ def test_no_more_is_said_of_a_change_than_its_interval_allows():
         (-0.3, -0.1, "overestimates"),
         (-0.1, 0.3, "not_different"),
     ):
-        row = SimpleNamespace(
-            recommender="embedding",
-            user="MetaSimTol",
-            base_target=0.3,
-            meta_all=0.5,
-            total_delta=0.2,
-            total_ci_low=low,
-            total_ci_high=high,
-            qrels_delta=0.15,
-            user_delta=0.05,
-        )
+        means = {"base_target": 0.3, "meta_all": 0.5, "qrels_delta": 0.15, "user_delta": 0.05}
+        total = {"total_delta": 0.2, "total_ci_low": low, "total_ci_high": high}
+        row = SimpleNamespace(recommender="embedding", user="MetaSimTol", **means, **total)
         said = ExperimentAnswer("nDCG@10", False, [], [], [row], []).details[0]
         assert said.code == code
         assert said.index("0.300") < said.index("0.500")

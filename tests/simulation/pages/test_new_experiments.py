@@ -128,17 +128,9 @@ def test_a_recommender_is_trained_and_then_used(rosa, users, team):
     opened = rosa.get(where)
     form = opened.context["form"]
     assert all(f'name="{field.name}"' in opened.content.decode() for field in form)
-    data = {
-        "name": "Mine",
-        "kind": "gru-sl",
-        "team": team.pk,
-        "catalogue": form["catalogue"].initial or f"stored:{shoes.catalogue_id}",
-        "n_items": "5000",
-        "start_from": "",
-        "width": "8",
-        "epochs": "2",
-        "seed": "0",
-    }
+    data = {"name": "Mine", "kind": "gru-sl", "team": team.pk, "n_items": "5000", "start_from": ""}
+    data |= {"catalogue": form["catalogue"].initial or f"stored:{shoes.catalogue_id}"}
+    data |= {"width": "8", "epochs": "2", "seed": "0"}
     answer = rosa.post(where, data)
     row = StoredRecommender.objects.get()
     assert answer.url == reverse("console:recommender", args=[row.pk])
