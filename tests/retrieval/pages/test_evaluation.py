@@ -10,6 +10,7 @@ from retrieval.result_kinds.evaluation import EVALUATE
 from tests.console.pages import answer_codes, refused_fields, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_options, sent
 from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades, record_of
+from tests.retrieval.pages.test_trust import form_of as form_of_files
 from work.models import Job
 from work.tasks import request_job
 
@@ -18,17 +19,9 @@ PAGE = "/collections/tracks/evaluation/"
 
 
 def form_of(collection, **more):
-    files = collection.files.all()
-    form = {
-        "qrels": files.get(name="qrels.txt").pk,
-        "runs": [file.pk for file in files.filter(kind="run")],
-        "measures": ["nDCG@10", "RR@10", "Judged@10"],
-        "primary": "nDCG@10, RR@10",
-        "missing": "common",
-        "ties": "falling",
-        "seed": "0",
-    }
-    return form | more
+    qrels = collection.files.get(name="qrels.txt").pk
+    form = {"qrels": qrels, "measures": ["nDCG@10", "RR@10", "Judged@10"]}
+    return form_of_files(collection, **form | {"primary": "nDCG@10, RR@10"} | more)
 
 
 @pytest.fixture

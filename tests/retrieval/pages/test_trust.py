@@ -41,13 +41,9 @@ def form_of(collection, **more):
     form = {
         "qrels": [file.pk for file in files.qrels()],
         "runs": [file.pk for file in files.runs()],
-        "measures": ["nDCG@10"],
-        "primary": "nDCG@10",
-        "missing": "common",
-        "ties": "falling",
-        "seed": "0",
     }
-    return form | more
+    form |= {"measures": ["nDCG@10"], "primary": "nDCG@10", "missing": "common", "ties": "falling"}
+    return form | {"seed": "0"} | more
 
 
 def view_of(client, where):
@@ -114,7 +110,9 @@ def test_qrels_that_order_runs_alike_are_told_from_those_that_do_not(rosa, colle
     assert "reversed" in {one["change"] for one in view.rows["changed_pairs"]}
 
 
-def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
+def test_what_is_missing_or_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
+    for where, code in ((TRUST, "comparison_needs"), (MACHINE, "machine_needs")):
+        assert rosa.get(where).context["problem"].code == code
     add_file(collection, "second.txt", qrels_text(relevant=7))
     form = form_of(collection)
     other = add_file(collection, "others.txt", "x1 0 d1 1\nx2 0 d1 1\n")
@@ -133,11 +131,6 @@ def test_what_cannot_be_compared_is_refused_with_its_reason(rosa, collection):
     qrels = collection.files.get(name="qrels.txt").pk
     answer = rosa.post(REUSE, form | {"qrels": qrels, "outside": form["runs"][:2]})
     assert refused_fields(answer) == {"__all__": ["too_few_runs"]}
-
-
-def test_the_page_names_the_files_that_are_missing(rosa, collection):
-    for where, code in ((TRUST, "comparison_needs"), (MACHINE, "machine_needs")):
-        assert rosa.get(where).context["problem"].code == code
 
 
 def test_reuse_holds_what_the_command_prints(rosa, collection, tmp_path, file):
