@@ -1,3 +1,4 @@
 from tests.metrics.conftest import write
+from tests.validation.test_study_validation import study
 
-__all__ = ["write"]
+__all__ = ["study", "write"]

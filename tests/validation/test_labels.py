@@ -6,9 +6,9 @@ from annotation.exceptions import LabelSetUnknown
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate
 from tests.annotation.importing import command_output
-from tests.annotation.studies import rate, rating_study
+from tests.annotation.studies import rate
 from tests.codes import refused
-from tests.validation.test_study_validation import score
+from tests.validation.test_study_validation import SYSTEMS, judged_study, score
 from validation.analysis import Settings
 from validation.analysis.ceilings import OF_LABELS
 from validation.study_report import ReportRequest, study_report_document
@@ -17,16 +17,13 @@ from validation.versions import StoredResults, make_validation
 
 pytestmark = pytest.mark.django_db
 
-SYSTEMS = ("alpha", "beta", "gamma", "delta")
 QUICK = {"n_resamples": 20, "n_permutations": 20, "n_splits": 2}
 VALUES = {"Ann": (100, 40, 70, 90), "Bob": (23, 20, 90, 70), "Cem": (81, 30, 80, 80)}
 
 
 @pytest.fixture
 def study():
-    rated = rating_study("judged", systems=SYSTEMS, n_items=1)
-    for person, values in VALUES.items():
-        rate(rated, person, "d0", dict(zip(SYSTEMS, values, strict=True)))
+    rated = judged_study(ratings=[(who, [values]) for who, values in VALUES.items()], n_items=1)
     score(rated, [[0.1, 0.3, 0.2, 0.9]])
     return rated
 

@@ -410,13 +410,6 @@ def test_the_command_writes_every_form_and_names_the_files(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def study(stored_for_module):
-    study = judged_study()
-    score(study)
-    return study
-
-
-@pytest.fixture(scope="module")
 def version(study):
     return make_validation(study=study).version
 

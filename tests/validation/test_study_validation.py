@@ -44,22 +44,22 @@ def by_system(values):
     return dict(zip(SYSTEMS, values, strict=True))
 
 
-def judged_study(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB)), **fields):
-    study = rating_study(slug, systems=SYSTEMS, **fields)
+def judged_study(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB)), systems=SYSTEMS, **fields):
+    study = rating_study(slug, systems=systems, **fields)
     for person, values_of_items in ratings:
         for position, values in enumerate(values_of_items):
-            rate(study, person, f"d{position}", by_system(values))
+            rate(study, person, f"d{position}", dict(zip(systems, values, strict=True)))
     return study
 
 
-def score(study, table=SCORES, metric="m", leaving_out=()):
+def score(study, table=SCORES, metric="m", leaving_out=(), systems=SYSTEMS, **options):
     values = {
         (f"d{position}", system): value
         for position, row in enumerate(table)
-        for system, value in by_system(row).items()
+        for system, value in zip(systems, row, strict=True)
         if (f"d{position}", system) not in leaving_out
     }
-    write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
+    write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values, **options)
 
 
 def correlations(study, **options):

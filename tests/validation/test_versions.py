@@ -6,11 +6,11 @@ import pytest
 
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
-from metrics.stored_scores import write_scores
 from presentation.files import FileUnwritable
 from tests.annotation.importing import command_output
-from tests.annotation.studies import rate, rating_study
+from tests.annotation.studies import rate
 from tests.codes import refused_naming
+from tests.validation.test_study_validation import judged_study, score as store_scores
 from tests.validation.validation_tables import content_of, judged_table, row_of, score_table
 from validation.analysis import Settings, report_from_tables
 from validation.study_validation import study_report
@@ -32,20 +32,11 @@ QUICK = Settings(**FEW, n_worst=1, levels=("item",), coefficients=("pearson",))
 
 
 def judged(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB))):
-    study = rating_study(slug, systems=SYSTEMS, n_items=2)
-    for person, values_of_items in ratings:
-        for position, values in enumerate(values_of_items):
-            rate(study, person, f"d{position}", dict(zip(SYSTEMS, values, strict=True)))
-    return study
+    return judged_study(slug, ratings, SYSTEMS, n_items=2)
 
 
 def score(study, table=SCORES, metric="m", **options):
-    values = {
-        (f"d{position}", system): value
-        for position, row in enumerate(table)
-        for system, value in zip(SYSTEMS, row, strict=True)
-    }
-    write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values, **options)
+    store_scores(study, table, metric, systems=SYSTEMS, **options)
 
 
 def reject(study, person):
