@@ -66,7 +66,6 @@ SKILLS = (("dense", 3.0, 1), ("bm25", 0.5, 2), ("rm3", 0.5, 3))
 
 
 def run_options(folder: Path) -> Iterator[str]:
-    """Options of a command with the runs of a filled collection, as files."""
     for tag, skill, seed in sorted(SKILLS):
         (folder / f"{tag}.run").write_text(run_text(tag, skill=skill, seed=seed))
         yield from ("--run", str(folder / f"{tag}.run"))

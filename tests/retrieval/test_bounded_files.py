@@ -6,6 +6,8 @@ import time
 from io import BytesIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from annotation.exceptions import ImportRefused
@@ -30,9 +32,6 @@ pytestmark = pytest.mark.django_db
 
 
 def parquet(names, **options):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     content = BytesIO()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array([0.5] * len(names), pa.float32()), 1)
     pq.write_table(pa.table({"docno": names, "v": vectors}), content, **options)

@@ -2,8 +2,11 @@ import re
 
 import numpy as np
 import pytest
+import pytrec_eval
 from django.core.management.base import CommandError
 from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
 from config.commandline import BAD_INPUT, main
 from retrieval.exceptions import RunsUnfit
@@ -54,8 +57,6 @@ def notes(record, code):
 
 @pytest.mark.parametrize("measure", OF_PYTREC_EVAL)
 def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate, measure):
-    import pytrec_eval
-
     grades, runs = seeded_collection(3)
     record = evaluate(qrels_text(grades), files_of(runs), "--measure", measure)
     theirs = OF_PYTREC_EVAL[measure]
@@ -131,8 +132,6 @@ def test_randomisation_agrees_with_scipys_permutation_test(evaluate):
 
 
 def test_success_is_compared_by_mcnemars_exact_test(evaluate):
-    from statsmodels.stats.contingency_tables import mcnemar
-
     grades, runs = seeded_collection(2, n_topics=80, seed=6)
     record = evaluate(qrels_text(grades), files_of(runs), "--measure", "Success@1")
     (pair,) = record["comparisons"]
@@ -146,8 +145,6 @@ def test_success_is_compared_by_mcnemars_exact_test(evaluate):
 
 @pytest.mark.slow
 def test_only_declared_primary_measures_are_corrected_together(evaluate):
-    from statsmodels.stats.multitest import multipletests
-
     grades, runs = seeded_collection(3, seed=7)
     files = files_of(runs)
     options = ("--measure", "AP", "--measure", "RR", "--primary", "AP", "--test", "t")

@@ -38,7 +38,6 @@ def audit_of(collection, actor, **texts):
 
 
 def done_without_its_worker(job, handler):
-    """The handler's part of a job, after which its worker is killed."""
     running = claim(job.pk)
     assert running is not None
     handler(running)

@@ -3,6 +3,7 @@ from errno import ESPIPE
 from io import StringIO
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from django.core.management import call_command
 
@@ -74,8 +75,6 @@ def test_files_and_folders_are_what_can_be_read_again(tmp_path):
 
 
 def test_what_a_library_says_ends_as_part_of_a_sentence(tmp_path):
-    import pyarrow as pa
-
     assert reason_of(pa.ArrowInvalid("Not found. Why?.\nmore.")) == "Not found. Why?"
     path = tmp_path / "v.parquet"
     path.write_bytes(b"PAR1 and no more than this, PAR2")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.core.management.base import CommandError
 from scipy import stats as scipy_stats
+from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
 from retrieval.exceptions import TrecFileFaults
 from retrieval.sizes import read_pilot
@@ -69,8 +70,6 @@ def test_a_strong_correlation_takes_the_least_items_that_have_the_power(method, 
 
 
 def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
-    from statsmodels.stats.power import FTestAnovaPower, TTestPower
-
     record = power("--difference", ".05", "--sd", ".2", "--power", ".8")
     assert record["n"] == ceil(TTestPower().solve_power(effect_size=0.25, power=0.8, alpha=0.05))
     assert record["power"] == pytest.approx(TTestPower().power(0.25, record["n"], 0.05))

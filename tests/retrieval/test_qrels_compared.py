@@ -1,10 +1,12 @@
 from itertools import combinations
 
+import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
 from django.core.management.base import CommandError
 from scipy import stats
+from sklearn.metrics import cohen_kappa_score
 
 from retrieval.charts import LONGEST_NAME, legend_names, means_by_qrels
 from retrieval.exceptions import RunsUnfit, TrecFileFaults
@@ -132,8 +134,6 @@ def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare):
 
 
 def test_labels_agree_on_the_documents_that_both_judged(compare):
-    from sklearn.metrics import cohen_kappa_score
-
     labels, runs = collection()
     record = compare(labels, runs)
     (one,) = [each for each in record["labels"] if (each["first"], each["second"]) == ("a", "b")]
@@ -217,8 +217,6 @@ def test_assessors_of_some_topics_are_drawn_unless_each_topic_has_one(compare):
 
 
 def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare):
-    import krippendorff
-
     labels, runs = collection(2)
     both = {name: labels[name] for name in "ab"}
     record = compare(both, runs)

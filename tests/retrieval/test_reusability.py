@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import pytrec_eval
 from django.core.management.base import CommandError
 from scipy import stats
 
@@ -314,8 +315,6 @@ def compared(file, people, machine, runs, *options):
 
 
 def by_topic(grades, run, name):
-    import pytrec_eval
-
     evaluated = pytrec_eval.RelevanceEvaluator(grades, {name}).evaluate(run)
     return {topic: row[name] for topic, row in evaluated.items()}
 

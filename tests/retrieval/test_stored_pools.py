@@ -4,6 +4,8 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from annotation.models import Study
@@ -190,9 +192,6 @@ def test_a_zip_whose_content_is_damaged_is_a_fault_of_the_file(collection, rosa,
 
 
 def test_parquet_that_is_huge_once_it_is_read_is_refused_unread(collection, rosa, settings):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     settings.UPLOAD_MAX_MEGABYTES = 1
     same = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(2_000_000, np.float32)), 1000)
     content = BytesIO()

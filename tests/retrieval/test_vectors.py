@@ -1,4 +1,6 @@
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
@@ -92,9 +94,6 @@ def test_gaussian_vectors_have_the_hubs_of_high_dimensions():
 
 
 def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     array = np.random.default_rng(1).normal(size=(300, 6)).astype(np.float32)
     vectors = named(array)
     write_vectors(tmp_path / "v.npy", vectors)
@@ -133,9 +132,6 @@ def test_names_of_vectors_are_refused_by_line(tmp_path, file, names, line, code)
 
 
 def test_files_that_hold_no_vectors_are_refused(tmp_path, file):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     np.save(tmp_path / "alone.npy", np.ones((3, 2)))
     for name, array in (
         ("whole", np.ones((3, 2), dtype=int)),

@@ -98,7 +98,6 @@ FILES = "/collections/tracks/files/"
 
 
 def refused_file(client, code, *files, **more):
-    """The message of a refusal with this code of files that are sent."""
     answer = client.post(FILES, {"uploads": [sent(*file) for file in files], **more})
     assert refused_fields(answer) == {"uploads": [code]}
     return answer.context["form"].errors["uploads"][0]
