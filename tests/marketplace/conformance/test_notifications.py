@@ -56,6 +56,11 @@ def specification(**changes):
     return given | {"EventTypes": EVENTS} | changes
 
 
+def ping(mturk, **changes):
+    subscription = specification(**changes)
+    mturk.send_test_event_notification(Notification=subscription, TestEventType="Ping")
+
+
 @pytest.fixture
 def hit_type(mturk):
     return mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
@@ -64,9 +69,8 @@ def hit_type(mturk):
 @pytest.fixture
 def events(mturk, hit_type):
     mturk.update_notification_settings(HITTypeId=hit_type, Notification=specification())
-    return lambda: list(
-        Notification.objects.order_by("created_at", "pk").values_list("event_type", flat=True)
-    )
+    rows = Notification.objects.order_by("created_at", "pk")
+    return lambda: list(rows.values_list("event_type", flat=True))
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +178,8 @@ def test_an_event_that_is_rolled_back_is_not_reported_and_none_is_sent_at_once(m
 
 def test_the_body_has_the_shape_that_clients_parse(mturk, worker, requester, hit_type):
     """The members of the message in Dallinger's tests, recorded from Amazon."""
-    mturk.update_notification_settings(
-        HITTypeId=hit_type,
-        Notification=specification(Version="2014-08-15", EventTypes=["AssignmentSubmitted"]),
-    )
+    subscription = specification(Version="2014-08-15", EventTypes=["AssignmentSubmitted"])
+    mturk.update_notification_settings(HITTypeId=hit_type, Notification=subscription)
     hit = publish(mturk)
     assignment = submit(worker, hit)
     notification = Notification.objects.get()
@@ -185,18 +187,11 @@ def test_the_body_has_the_shape_that_clients_parse(mturk, worker, requester, hit
     (event,) = body.pop("Events")
     stamp = event.pop("EventTimestamp")
     assert stamp == f"{Assignment.objects.get().submitted_at:%Y-%m-%dT%H:%M:%SZ}"
-    assert event == {
-        "EventType": "AssignmentSubmitted",
-        "HITId": hit,
-        "AssignmentId": assignment,
-        "HITTypeId": hit_type,
-    }
-    assert body == {
-        "EventDocId": notification.event_doc_id,
-        "SourceAccount": requester.public_id,
-        "CustomerId": requester.public_id,
-        "EventDocVersion": "2014-08-15",
-    }
+    ids = {"HITId": hit, "AssignmentId": assignment, "HITTypeId": hit_type}
+    assert event == ids | {"EventType": "AssignmentSubmitted"}
+    document = {"EventDocId": notification.event_doc_id, "EventDocVersion": "2014-08-15"}
+    account = requester.public_id
+    assert body == document | {"SourceAccount": account, "CustomerId": account}
 
 
 def test_settings_that_lead_nowhere_are_refused(mturk, hit_type):
@@ -234,12 +229,8 @@ def test_a_test_event_that_cannot_be_sent_is_refused_with_the_reason(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     destinations = {"SNS": "arn:aws:sns:us-east-1:123456789012:hits", "Email": "ada@lab.example"}
-    subscription = specification(
-        Transport=transport, Destination=destinations.get(transport, QUEUE)
-    )
-    send = mturk.send_test_event_notification
-    code = turk_code(send, Notification=subscription, TestEventType="Ping")
-    assert code == "InvalidTransportEndpoint"
+    facts = {"Transport": transport, "Destination": destinations.get(transport, QUEUE)}
+    assert turk_code(ping, mturk=mturk, **facts) == "InvalidTransportEndpoint"
     assert not Notification.objects.exists()
 
 
@@ -253,9 +244,8 @@ def test_mail_goes_to_confirmed_addresses_of_who_acts_for_the_requester(
     requester.users.add(ada)
 
     def set_address(address):
-        return mturk.update_notification_settings(
-            HITTypeId=hit_type, Notification=specification(Transport="Email", Destination=address)
-        )
+        subscription = specification(Transport="Email", Destination=address)
+        mturk.update_notification_settings(HITTypeId=hit_type, Notification=subscription)
 
     set_address("Ada@lab.example")
     for address in ("new@lab.example", "anybody@uni.example"):
@@ -274,10 +264,7 @@ def test_events_arrive_in_a_queue_and_at_a_topic_of_any_region(mturk, aws_client
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn["QueueArn"])
     address = f"https://sqs.{region}.amazonaws.com/123456789012/far"
     for transport, destination in (("SQS", address), ("SNS", topic)):
-        mturk.send_test_event_notification(
-            Notification=specification(Transport=transport, Destination=destination),
-            TestEventType="Ping",
-        )
+        ping(mturk, Transport=transport, Destination=destination)
     call_command("send_notifications", verbosity=0)
     bodies = receive(sqs, queue)
     enveloped = [json.loads(each["Message"]) for each in bodies if "Message" in each]
@@ -288,10 +275,7 @@ def test_events_arrive_in_a_queue_and_at_a_topic_of_any_region(mturk, aws_client
 
 def test_a_test_event_is_reported_whatever_is_asked_for_and_arrives_by_e_mail(mturk, settings):
     settings.SENDS_MAIL = True
-    mturk.send_test_event_notification(
-        Notification=specification(Transport="Email", Destination="lab@uni.example"),
-        TestEventType="Ping",
-    )
+    ping(mturk, Transport="Email", Destination="lab@uni.example")
     assert delivery.send_due(clock.now()) == 1
     assert (mail.outbox[0].to, mail.outbox[0].subject) == (["lab@uni.example"], "Ping")
     asked = specification(EventTypes=["HITCreated"])
@@ -308,9 +292,7 @@ def test_what_cannot_be_delivered_is_tried_again_and_then_given_up(
     sqs = aws_client("sqs")
     missing = sqs.create_queue(QueueName="late")["QueueUrl"]
     sqs.delete_queue(QueueUrl=missing)
-    mturk.send_test_event_notification(
-        Notification=specification(Destination=missing), TestEventType="Ping"
-    )
+    ping(mturk, Destination=missing)
     assert delivery.send_due(clock.now()) == 0
     waiting = Notification.objects.get()
     assert (waiting.attempts, waiting.sent_at) == (1, None)
@@ -331,7 +313,7 @@ def test_after_eight_attempts_a_message_is_given_up(mturk, monkeypatch):
         raise OSError
 
     monkeypatch.setattr(delivery, "_deliver", refuse)
-    mturk.send_test_event_notification(Notification=specification(), TestEventType="Ping")
+    ping(mturk)
     for _ in range(delivery.MOST_ATTEMPTS + 2):
         delivery.send_due(clock.now())
         clock.advance(timedelta(days=1))
@@ -407,15 +389,10 @@ def receiver(certificate, monkeypatch):
 def subscribe(mturk, receiver):
     def subscribe(host="localhost", path="/hook?study=7"):
         hit_type = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
-        mturk.update_notification_settings(
-            HITTypeId=hit_type,
-            Notification={
-                "Destination": f"https://{host}:{receiver.server_address[1]}{path}",
-                "Transport": "HTTPS",
-                "Version": "2014-08-15",
-                "EventTypes": ["HITCreated"],
-            },
-        )
+        address = f"https://{host}:{receiver.server_address[1]}{path}"
+        subscription = {"Destination": address, "Transport": "HTTPS"}
+        subscription |= {"Version": "2014-08-15", "EventTypes": ["HITCreated"]}
+        mturk.update_notification_settings(HITTypeId=hit_type, Notification=subscription)
 
     return subscribe
 
