@@ -15,7 +15,6 @@ from marketplace import clock
 from marketplace.models import (
     Assignment,
     HitType,
-    RecruitedStudy,
     RecruiterCharge,
     RecruiterConnection,
     Session,
@@ -207,8 +206,8 @@ def charges(kind="study"):
     )
 
 
-def reload(study):
-    return RecruitedStudy.objects.get(pk=study.pk)
+def reload(row):
+    return type(row).objects.get(pk=row.pk)
 
 
 def numbers(text):

@@ -111,14 +111,6 @@ def answer_wrongly(monkeypatch, is_wanted, content):
     monkeypatch.setattr(Transport, "call", call)
 
 
-def is_price(path, _query):
-    return "cost-calc" in path
-
-
-def is_list(path, _query):
-    return path == "/submissions/"
-
-
 def third_price_is_lost(monkeypatch):
     real, prices = Prolific.cost, []
 
@@ -137,17 +129,9 @@ def row_of(made, study):
 
 
 STRANGE_ROWS = [
-    {"status": ["ACTIVE"]},
-    {"status": None},
-    {"id": None},
-    {"id": "a\x00b"},
-    {"id": "a" * 300},
-    {"participant": {"id": "x"}, "participant_id": 5},
-    {"started_at": 1700000000},
-    {"entered_code": ["x"]},
-    {"bonus_payments": ["abc"]},
-    None,
-    [],
+    *({"status": ["ACTIVE"]}, {"status": None}, {"id": None}, {"id": "a\x00b"}, {"id": "a" * 300}),
+    *({"participant": {"id": "x"}, "participant_id": 5}, {"started_at": 1700000000}),
+    *({"entered_code": ["x"]}, {"bonus_payments": ["abc"]}, None, []),
 ]
 
 
@@ -164,7 +148,7 @@ def test_submissions_that_cannot_be_read_hold_up_no_other(
         others = [one for one in page["results"] if one["id"] != strange.id]
         return page | {"results": [*(real | row if row else row for row in STRANGE_ROWS), *others]}
 
-    answer_wrongly(monkeypatch, is_list, changed)
+    answer_wrongly(monkeypatch, lambda path, _query: path == "/submissions/", changed)
     minutes()
     assert handed_in.status == "APPROVED"
     assert len(charges("reward")) == 1
@@ -223,7 +207,7 @@ def test_a_price_that_cannot_be_is_nobodys_charge(mturk, monkeypatch, handed_in)
     approve(mturk, handed_in)
     for cost in (0, -5, "abc", None, 10**20, "NaN", [1], True):
         with monkeypatch.context() as wrong:
-            answer_wrongly(wrong, is_price, {"total_cost": cost})
+            answer_wrongly(wrong, lambda path, _query: "cost-calc" in path, {"total_cost": cost})
             called = call_recruiters()
         assert handed_in.status == "APPROVED"
         assert "cannot_be_called" not in codes_of(called.problems)
@@ -496,13 +480,9 @@ def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, p
         with pytest.raises(mturk.exceptions.RequestError) as found:
             pay_in_pounds(mturk, connection, handed_in, token=token)
         assert "Prolific" in str(found.value)
-    facts = {
-        "study": reload(posted),
-        "worker_id": session_of(handed_in).worker.worker_id,
-        "token": "t3",
-    }
+    facts = {"worker_id": session_of(handed_in).worker.worker_id, "token": "t3"}
     with refused(InvalidParameter, "disconnected"):
-        request_bonus_in("USD", bonus=REWARD, reason="Careful", **facts)
+        request_bonus_in("USD", study=reload(posted), bonus=REWARD, reason="Careful", **facts)
     connect_again(fake, connection)
     minutes()
     assert paid(fake, "bonus") == []
@@ -540,8 +520,7 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     assert (bonus.state, bonus.problem) == ("uncertain", str(PERHAPS_PAID))
     connect_again(fake, connection)
     minutes()
-    bonus.refresh_from_db()
-    assert (bonus.state, paid(fake, "bonus")) == ("uncertain", [])
+    assert (reload(bonus).state, paid(fake, "bonus")) == ("uncertain", [])
 
 
 @pytest.mark.slow
@@ -565,9 +544,8 @@ def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypat
 
 @pytest.fixture
 def offered(fake, requester):
-    return offer_prolific(
-        requester=requester, name="Prolific", token="token", workspace=fake.world.workspace
-    )
+    facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
+    return offer_prolific(requester=requester, **facts)
 
 
 @pytest.mark.parametrize("content", [{}, [], None, {"results": [{"id": 5}]}, {"results": [None]}])
@@ -614,8 +592,7 @@ def test_a_refusing_group_is_retried(fake, mturk, connection, hit_type, posted, 
         minutes()
         assert RecruiterConnection.objects.get().problem
     minutes()
-    posted.refresh_from_db()
-    assert {one.participant for one in came} <= fake.world.groups[posted.external_group_id]
+    assert {one.participant for one in came} <= fake.world.groups[reload(posted).external_group_id]
 
 
 @pytest.mark.slow
@@ -702,23 +679,12 @@ def test_a_token_of_a_refused_bonus_pays_nobody_else(fake, mturk, connection, po
 def test_a_bonus_is_of_the_study_that_it_is_paid_in(fake, mturk, connection, hit_type, posted):
     first = Session.objects.get(submission_id=hand_in(fake, posted).id)
     second, third = (another_study(connection, hit_type, mturk) for _ in range(2))
-    later = Session.objects.create(
-        connection=connection,
-        study=second,
-        submission_id="b" * 24,
-        worker=first.worker,
-        arrived_at=clock.now(),
-        expires_at=clock.now(),
-    )
+    facts = {"connection": connection, "worker": first.worker, "submission_id": "b" * 24}
+    facts |= {"arrived_at": clock.now(), "expires_at": clock.now()}
+    later = Session.objects.create(study=second, **facts)
+    facts = {"worker_id": first.worker.worker_id, "bonus": Decimal("0.50"), "reason": "Careful"}
     for paid_in, session in ((posted, first), (second, later), (third, later)):
-        asked = request_bonus_in(
-            "GBP",
-            study=paid_in,
-            worker_id=first.worker.worker_id,
-            bonus=Decimal("0.50"),
-            reason="Careful",
-            token=f"t{paid_in.pk}",
-        )
+        asked = request_bonus_in("GBP", study=paid_in, token=f"t{paid_in.pk}", **facts)
         assert asked.session == session
 
 
@@ -761,11 +727,9 @@ def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
         request_action(study=posted, action="pause")
         with pytest.raises(RecruiterBusy):
             perform_action(posted.pk, 1)
-    connection.refresh_from_db()
-    assert connection.turn_until is None
+    assert reload(connection).turn_until is None
     perform_action(posted.pk, 1)
-    posted.refresh_from_db()
-    assert posted.state == "paused"
+    assert reload(posted).state == "paused"
 
 
 def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(posted):
@@ -784,8 +748,7 @@ def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(post
     assert (posted.action, posted.problem) == ("", cut_off)
     request_action(study=posted, action="stop")
     call_recruiters()  # nothing ends what a job is still to do
-    posted.refresh_from_db()
-    assert posted.action == "stop"
+    assert reload(posted).action == "stop"
 
 
 def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connection, hit_type):
@@ -798,8 +761,7 @@ def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connectio
     assert drafted.state == "draft"
     _submission, _browser, answer = arrive(fake, drafted)  # before the minute is over
     assert answer.status_code == 302
-    drafted.refresh_from_db()
-    assert (drafted.state, charges()) == ("active", [cost.total])
+    assert (reload(drafted).state, charges()) == ("active", [cost.total])
     minutes()
     assert charges() == [cost.total]
 

@@ -52,6 +52,7 @@ from tests.marketplace.prolific import (
     minutes,
     numbers,
     paid,
+    reload,
     session_of,
     settle,
 )
@@ -82,10 +83,14 @@ def hit_type(mturk):
 
 
 @pytest.fixture
-def drafted(ask, connected, hit_type, fake):
-    facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
+def terms(connected, hit_type):
+    return {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
+
+
+@pytest.fixture
+def drafted(ask, terms, fake):
     for _press in range(2):
-        status, answer = ask("/draft", request_token="r1", items=2, **facts, **HITS)
+        status, answer = ask("/draft", request_token="r1", items=2, **terms, **HITS)
         assert status == 200, answer
     assert (answer["study"]["action"], len(fake.world.studies)) == ("draft", 0)
     do_jobs()
@@ -161,9 +166,8 @@ def test_a_draft_is_published_for_the_amount_that_is_confirmed(ask, fake, drafte
 def test_only_the_hits_of_the_batch_are_reserved(fake, published):
     for _participant in range(3):
         hand_in(fake, published)
-    annotations = set(
-        Session.objects.values_list("items__assignment__hit__requester_annotation", flat=True)
-    )
+    name = "items__assignment__hit__requester_annotation"
+    annotations = set(Session.objects.values_list(name, flat=True))
     assert annotations == {"assay:one:0", "assay:one:1", "assay:one:2"}
 
 
@@ -200,11 +204,6 @@ def test_it_is_published_paused_resumed_and_stopped_one_thing_at_a_time(ask, dra
     assert reason(act(ask, drafted, "discard")) == (400, "wrong_state")
 
 
-def test_a_draft_is_discarded_in_both_places(ask, fake, drafted):
-    act(ask, drafted, "discard")
-    assert (study_there(ask)["state"], fake.world.studies) == ("stopped", {})
-
-
 def test_what_was_done_under_a_token_is_not_done_again(ask, fake, drafted):
     for _press in range(2):
         status, answer = act(ask, drafted, "publish", confirmed="5.00", request_token="t1")
@@ -237,23 +236,19 @@ def test_decisions_show_in_the_status_and_move_nothing(ask, fake, drafted, mturk
     assert study_now["sessions"] | stand == study_now["sessions"]
     assert (study_now["outcomes"], study_now["n_waiting"]) == ({"completed": 1}, 0)
     rows = ask("/sessions", study=drafted)[1]["sessions"]
-    assert [(one["state"], one["n_handed_in"]) for one in rows] == [
-        ("approved", 2),
-        ("returned", 0),
-        ("started", 0),
-    ]
+    shown = [(one["state"], one["n_handed_in"]) for one in rows]
+    assert shown == [("approved", 2), ("returned", 0), ("started", 0)]
     assert done.participant not in json.dumps([rows, study_now])
     assert ask("/sessions", study=drafted, after=rows[0]["session"])[1]["sessions"] == rows[1:]
     assert LedgerTransaction.objects.count() == movements
     assert store_audit().n_problems == 0
 
 
-def test_a_failed_draft_is_made_when_requested_again(ask, connected, hit_type, fake):
-    facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
+def test_a_failed_draft_is_made_when_requested_again_and_discarded_in_both_places(ask, terms, fake):
     fake.fail_next("create_study", "400")
     studies = []
     for _press in range(3):
-        status, answer = ask("/draft", request_token="r1", items=2, **facts, **HITS)
+        status, answer = ask("/draft", request_token="r1", items=2, **terms, **HITS)
         assert status == 200, answer
         do_jobs()
         studies.append(study_there(ask))
@@ -261,19 +256,15 @@ def test_a_failed_draft_is_made_when_requested_again(ask, connected, hit_type, f
     assert studies[1] == studies[2]
     assert (studies[1]["problem"], bool(studies[1]["external_id"])) == ("", True)
     assert len(fake.world.studies) == 1
+    act(ask, studies[1]["study"], "discard")
+    assert (study_there(ask)["state"], fake.world.studies) == ("stopped", {})
 
 
 def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, published):
     session = session_of(hand_in(fake, published))
-    intent = Intent.objects.create(
-        connection=session.connection,
-        session=session,
-        kind="message",
-        key="message:1",
-        state="uncertain",
-        created_at=session.arrived_at,
-        problem="No answer came.",
-    )
+    facts = {"connection": session.connection, "session": session, "state": "uncertain"}
+    facts |= {"created_at": session.arrived_at, "problem": "No answer came."}
+    intent = Intent.objects.create(kind="message", key="message:1", **facts)
     [call] = ask("", **HITS)[1]["calls"]
     assert (call["call"], call["kind"], call["state"]) == (intent.pk, "message", "uncertain")
     for _press in range(2):
@@ -329,13 +320,11 @@ def test_an_owners_key_erases_a_participant(ask, fake, published, requester, mtu
 
 
 @pytest.mark.slow
-def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, connected, hit_type):
+def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, terms):
     act(ask, drafted, "publish", confirmed="6.00")
     first = hand_in(fake, RecruitedStudy.objects.get())
-    facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.00", "minutes": 5}
-    status, answer = ask(
-        "/draft", request_token="r2", places=2, excluded=[drafted], devices=["desktop"], **facts
-    )
+    facts = terms | {"reward": "1.00", "minutes": 5, "excluded": [drafted], "devices": ["desktop"]}
+    status, answer = ask("/draft", request_token="r2", places=2, **facts)
     assert (status, answer["study"]["excluded"]) == (200, [drafted])
     do_jobs()
     later = RecruitedStudy.objects.get(request_token="r2")
@@ -352,7 +341,7 @@ def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, connect
 
 
 @pytest.mark.slow
-def test_an_invalid_draft_is_refused(ask, connected, hit_type):
+def test_an_invalid_draft_is_refused(ask, terms):
     for changed, code in (
         ({"reward": "0"}, "bad_reward"),
         ({"reward": "1.505"}, "bad_reward"),
@@ -372,24 +361,22 @@ def test_an_invalid_draft_is_refused(ask, connected, hit_type):
         ({"screen_out_reward": "1.50", "screen_out_places": 5}, "bad_screen_out"),
         ({"annotation_prefix": "assay:none:"}, "no_judgment_left"),
     ):
-        facts = {"recruiter": connected, "hit_type_id": hit_type, "reward": "1.50", "minutes": 10}
-        assert reason(ask("/draft", request_token="r1", **facts | changed)) == (400, code)
+        assert reason(ask("/draft", request_token="r1", **terms | changed)) == (400, code)
         assert not RecruitedStudy.objects.exists()
 
 
 def test_another_requester_reaches_none_of_it_and_what_cannot_be_is_refused(
-    ask, drafted, connected, hit_type, make_keys
+    ask, drafted, terms, make_keys
 ):
     other = caller(make_keys("Other lab"))
     told = ("recruiters", "studies", "calls", "refused_bonuses", "participations", "withdrawn")
     assert other("")[1] == {name: [] for name in told}
-    facts = {"reward": "1.50", "minutes": 10, "request_token": "r9"}
     tries = [
         other("/act", study=drafted, action="discard"),
         other("/sessions", study=drafted),
-        other("/disconnect", recruiter=connected),
-        other("/hand-over", hit_type_id=hit_type),
-        other("/draft", recruiter=connected, hit_type_id=hit_type, **facts),
+        other("/disconnect", recruiter=terms["recruiter"]),
+        other("/hand-over", hit_type_id=terms["hit_type_id"]),
+        other("/draft", request_token="r9", **terms),
     ]
     assert [status for status, _answer in tries] == [400] * 5
     for path, content, code in (
@@ -411,15 +398,9 @@ def facts(fake, published):
     submission = hand_in(fake, published)
     fake.world.approve(submission)
     call_recruiters()
-    worker = session_of(submission).worker
-    return {
-        "study": published.token,
-        "worker_id": worker.worker_id,
-        "amount": "0.75",
-        "currency": "GBP",
-        "reason": "Careful reasons.",
-        "request_token": "b1",
-    }
+    facts = {"study": published.token, "worker_id": session_of(submission).worker.worker_id}
+    facts |= {"amount": "0.75", "currency": "GBP"}
+    return facts | {"reason": "Careful reasons.", "request_token": "b1"}
 
 
 @pytest.mark.slow
@@ -453,11 +434,6 @@ def test_a_bonus_that_cannot_be_is_refused(ask, facts):
 
 
 # Rules
-
-
-@pytest.fixture
-def study(ruled):
-    return ruled
 
 
 def expire_all():
@@ -506,7 +482,7 @@ def test_what_does_not_match_or_was_there_before_is_the_marketplaces(mturk, conn
     assert not AttachedHitType.objects.exists()
 
 
-def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, study):
+def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, ruled):
     create_hits(mturk, n=2, **HIT_HERE)
     fake.fail_next("change_study", "drop")
     settle(2)
@@ -517,12 +493,11 @@ def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, 
     assert over_budget([68, 18, 30])  # as many participants as one HIT wants judgments
 
 
-def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, study):
+def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, ruled):
     for hit in Hit.objects.all():
         mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=clock.now())
     call_recruiters()
-    study.refresh_from_db()
-    assert (studies_there(fake), study.state) == ([("COMPLETED", 4)], "stopped")
+    assert (studies_there(fake), reload(ruled).state) == ([("COMPLETED", 4)], "stopped")
     # HITs that come after that have a study of their own.
     create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
     settle(2)
@@ -533,9 +508,9 @@ def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, study
 
 
 @pytest.mark.slow
-def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk, study):
+def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk, ruled):
     """Four participants of the first were paid 8.00 with fees, of 30."""
-    for submission in [hand_in(fake, study) for _ in range(4)]:
+    for submission in [hand_in(fake, ruled) for _ in range(4)]:
         fake.world.approve(submission)
     call_recruiters()
     expire_all()
@@ -546,10 +521,10 @@ def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk,
 
 
 @pytest.mark.slow
-def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
+def test_hits_that_come_as_others_expire_are_done(fake, mturk, ruled):
     """A program that has some open at any time: its new ones are not taken for the old."""
     for _ in range(4):
-        hand_in(fake, study)
+        hand_in(fake, ruled)
     expire_all()
     create_hits(mturk, n=1, **HIT_HERE)
     settle()
@@ -558,22 +533,22 @@ def test_hits_that_come_as_others_expire_are_done(fake, mturk, study):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["a code without the work", "no consent"])
-def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, study, how):
+def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, ruled, how):
     """The one may be rejected, and the other, who was asked back, return."""
-    submission, _browser, _answer = arrive(fake, study)
+    submission, _browser, _answer = arrive(fake, ruled)
     if how == "no consent":
         end_session(session=Session.objects.get(), outcome="no_consent")
     else:
-        fake.world.enter(submission, completion_code(study))
+        fake.world.enter(submission, completion_code(ruled))
     for _ in range(3):
-        hand_in(fake, study)
+        hand_in(fake, ruled)
     minutes(2)
     assert places_there(fake) == [4]
     assert AttachedHitType.objects.get().problem == ""
 
 
-def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk, study):
-    stop_study(study=study)
+def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk, ruled):
+    stop_study(study=ruled)
     create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
     settle()
     assert studies_there(fake) == [("COMPLETED", 4)]
@@ -618,7 +593,7 @@ def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, to
     assert AttachedHitType.objects.get().problem == ""
 
 
-def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over(study):
+def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over(ruled):
     """Whoever was cut off between the publication and its charge holds the cost until it is seen
     what became of it."""
     expire_all()
@@ -636,7 +611,7 @@ def test_what_another_hit_type_is_about_to_spend_is_not_spent_again(mturk, creat
 
 
 @pytest.mark.slow
-def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
+def test_money_that_came_back_is_the_rules_again(fake, mturk, ruled):
     """Nobody comes to four studies of 8.00, of 30."""
     for _round in range(3):
         expire_all()
@@ -648,7 +623,7 @@ def test_money_that_came_back_is_the_rules_again(fake, mturk, study):
 
 
 @pytest.mark.slow
-def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(fake, mturk, study):
+def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(fake, mturk, ruled):
     """Of four places of 2.00 one is paid, another's time ran out, and nobody came to the others:
     a late code may have 2.00 more paid, of 30."""
 
@@ -661,14 +636,14 @@ def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(
         return is_so
 
     fake.world.now = clock.now()
-    fake.world.approve(hand_in(fake, study))
-    late, _browser, _answer = arrive(fake, study)
+    fake.world.approve(hand_in(fake, ruled))
+    late, _browser, _answer = arrive(fake, ruled)
     call_recruiters()
     fake.world.leave(late, "TIMED-OUT")
     expire_all()
     minutes()
     assert is_left(26)
-    fake.world.enter(late, completion_code(study))
+    fake.world.enter(late, completion_code(ruled))
     fake.world.approve(late)
     minutes(2)
     assert is_left(26)
@@ -681,12 +656,12 @@ def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_
     the rejection is lost at first; once it is rejected the place is free."""
     create_hits(mturk, **HIT_HERE | {"LifetimeInSeconds": 86400 * 20})
     settle()
-    study = RecruitedStudy.objects.get()
-    submission, _browser, _answer = arrive(fake, study)
+    ruled = RecruitedStudy.objects.get()
+    submission, _browser, _answer = arrive(fake, ruled)
     session = end_session(session=Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
     for _ in range(3):
-        hand_in(fake, study)
+        hand_in(fake, ruled)
     clock.advance(timedelta(hours=25))
     call_recruiters()
     assert places_there(fake) == [4]
@@ -698,10 +673,10 @@ def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
 
 
-def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, study):
-    there = fake.world.studies[study.external_id]
+def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, ruled):
+    there = fake.world.studies[ruled.external_id]
     fake.world.change_reward(there, 450)
-    ask_for_more(mturk, study.hit_type)
+    ask_for_more(mturk, ruled.hit_type)
     settle(2)
     assert there.places == 4
     assert numbers(AttachedHitType.objects.get().problem) == ["4.50", "1.50"]
@@ -710,9 +685,9 @@ def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mtur
     assert there.places > 4
 
 
-def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, study):
-    stranger = fake.world.arrive(fake.world.studies[study.external_id])
-    fake.world.enter(stranger, completion_code(study))
+def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, ruled):
+    stranger = fake.world.arrive(fake.world.studies[ruled.external_id])
+    fake.world.enter(stranger, completion_code(ruled))
     fake.world.approve(stranger)
     minutes(2)
     assert charges("reward") == [2]
@@ -748,11 +723,11 @@ def test_what_has_no_counterpart_is_refused_and_a_repeated_token_is_one_hit(mtur
     assert Hit.objects.count() == AttachedHitType.objects.count() == 1
 
 
-def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake, mturk, study):
-    submission = hand_in(fake, study)
+def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake, mturk, ruled):
+    submission = hand_in(fake, ruled)
     worker = Session.objects.get().worker.worker_id
     (group,) = fake.world.groups
-    there = fake.world.studies[study.external_id]
+    there = fake.world.studies[ruled.external_id]
     assert there.facts["filters"] == [
         {"filter_id": "participant_group_blocklist", "selected_values": [group]}
     ]
@@ -764,12 +739,9 @@ def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake
     call_recruiters()
     assert fake.world.groups[group] == set()
     made = make_type(mturk, "Trained")
-    mturk.associate_qualification_with_worker(
-        QualificationTypeId=made, WorkerId=worker, IntegerValue=7, SendNotification=True
-    )
-    mturk.disassociate_qualification_from_worker(
-        QualificationTypeId=made, WorkerId=worker, Reason="Too long ago."
-    )
+    ids = {"QualificationTypeId": made, "WorkerId": worker}
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=7, SendNotification=True)
+    mturk.disassociate_qualification_from_worker(**ids, Reason="Too long ago.")
     call_recruiters()
     granted, revoked = [one["body"] for one in fake.world.messages]
     assert "Trained" in granted
@@ -802,7 +774,7 @@ def test_rules_are_made_listed_and_ended_by_a_command(connection, requester, cap
     assert "0" in str(found.value)
 
 
-def test_whoever_disconnects_while_places_are_priced_buys_none(fake, mturk, study, monkeypatch):
+def test_whoever_disconnects_while_places_are_priced_buys_none(fake, mturk, ruled, monkeypatch):
     real = Prolific.cost
 
     def cost(self, reward, places):
