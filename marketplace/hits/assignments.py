@@ -21,7 +21,7 @@ from marketplace.exceptions import (
     first_or_raise,
 )
 from marketplace.hits import lifecycle
-from marketplace.hits.review_policies import review_assignment
+from marketplace.hits.policies import review_assignment
 from marketplace.hits.settlement import count_assignments
 from marketplace.identifiers import is_entity_id
 from marketplace.models import (

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from django.db import DatabaseError, transaction
 
-from marketplace.hits.review_policies import review_hit
+from marketplace.hits.policies import review_hit
 from marketplace.hits.settlement import (
     Tally,
     approve_and_pay,
