@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from statistics import fmean, median
@@ -31,8 +31,8 @@ FAST_SHARE = 1 / 3
 SAME_SHARE = 0.9
 FAR_SHARE = 0.3
 EFFORT_COLUMNS = (
-    *("seconds", "active_seconds", "events", "justification"),
-    *("is_simulated", "has_unproved_mark"),
+    *("annotator", "accepted_at", "submitted_at", "seconds", "active_seconds"),
+    *("events", "justification", "is_simulated", "has_unproved_mark"),
 )
 # Fewer ratings on a page are the same too easily.
 LEAST_VALUES = 4
@@ -112,44 +112,34 @@ def measured_evidence(study: Study, efforts: Mapping[int, Effort] | None = None)
 def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
     """The effort of each submission of a study by its key. A rejected one counts as the previous
     submission of the next."""
-    times = Submission.objects.of(study).filter(**filters)
-    columns = ("pk", "annotator", "accepted_at", "submitted_at", "seconds")
-    server_seconds = server_times(times.values(*columns))
     judged, written = (
         model.objects.filter(submission=OuterRef("pk")).order_by().values("submission")
         for model in (Judgment, WrittenAnswer)
     )
-    rows = times.values_list(
-        "pk",
-        *EFFORT_COLUMNS,
-        Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
-        Subquery(written.annotate(n=Sum(Length("text"))).values("n")),
+    submissions = Submission.objects.of(study).filter(**filters).values("pk", *EFFORT_COLUMNS)
+    rows = submissions.annotate(
+        latest=Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
+        n_written=Subquery(written.annotate(n=Sum(Length("text"))).values("n")),
     )
-    efforts = {}
-    for (
-        pk,
-        total,
-        active,
-        events,
-        text,
-        is_simulated,
-        has_unproved_mark,
-        *answers,
-    ) in rows.iterator():
-        latest, n_written = answers
-        read = read_events(events)
-        reported = [latest, *(row[0] for row in read)]
-        efforts[pk] = Effort(
-            total_seconds=total,
-            server_seconds=server_seconds.get(pk, total),
-            active_seconds=active,
+    times, efforts = [], {}
+    for row in rows.iterator():
+        read = read_events(row.pop("events"))
+        reported = [row["latest"], *(event[0] for event in read)]
+        efforts[row["pk"]] = Effort(
+            total_seconds=row["seconds"],
+            server_seconds=row["seconds"],
+            active_seconds=row["active_seconds"],
             reported_seconds=max((one for one in reported if one is not None), default=None),
             events=read,
-            n_characters=len(text) + (n_written or 0),
-            is_simulated=is_simulated,
-            has_unproved_mark=has_unproved_mark,
+            n_characters=len(row.pop("justification")) + (row["n_written"] or 0),
+            is_simulated=row["is_simulated"],
+            has_unproved_mark=row["has_unproved_mark"],
         )
-    return efforts
+        times.append(row)
+    return efforts | {
+        pk: replace(efforts[pk], server_seconds=seconds)
+        for pk, seconds in server_times(times).items()
+    }
 
 
 class _Value(NamedTuple):

@@ -84,7 +84,7 @@ def test_a_script_that_claims_95_seconds_for_one_and_a_half_is_flagged(batch, cl
     assert (annotator_flags(), taken(batch)) == ({"contradictory_times", "too_fast"}, [])
     assert approved_by_command(batch) == 0
     # What the server measured, which the page's claim does not change.
-    assert max(SubmissionEvidence.objects.values_list("seconds", flat=True)) < 2
+    assert max(SubmissionEvidence.objects.values_list("seconds", flat=True)) < 10
 
 
 def test_a_script_that_waits_with_ten_hits_and_submits_all_is_flagged(batch, client, ann):
