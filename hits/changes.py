@@ -118,10 +118,8 @@ def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
     missing: Counter[Batch] = Counter()
     for hit in Hit.objects.select_related("batch__study").filter(pk__in=counts).order_by("pk"):
         n_taken, n_usable, n_rejected = counts[hit.pk]
-        n = min(
-            _n_missing(hit, n_taken, n_usable, is_over=hit.batch.offered_until <= timezone.now()),
-            n_rejected,
-        )
+        is_over = hit.batch.offered_until <= timezone.now()
+        n = min(_n_missing(hit, n_taken, n_usable, is_over=is_over), n_rejected)
         missing[hit.batch] += max(n, 0)
     return [(batch, n) for batch, n in missing.items() if n]
 
@@ -143,9 +141,8 @@ def repost_missing(
     hits = Hit.objects.select_related("batch").in_bulk([pk for pk, *_ in gap.hits])
     for pk, n_taken, n_missing in gap.hits:
         _require_same_fee(hits[pk], n_taken + n_missing)
-        Hit.objects.filter(pk=pk).update(
-            max_assignments=max(n_taken + n_missing, hits[pk].n_assignments), n_answers=None
-        )
+        total = max(n_taken + n_missing, hits[pk].n_assignments)
+        Hit.objects.filter(pk=pk).update(max_assignments=total, n_answers=None)
     Batch.objects.filter(pk=current.pk).update(expires_at=expires_at)
     Hit.objects.of(current).update(n_answers=None)
     PracticeHit.objects.of(current).update(n_answers=None, ended_at=None)
@@ -190,13 +187,10 @@ def _reopened_practice_usd(batch: Batch) -> Decimal:
     if not batch.practice_type_id:
         return Decimal(0)
     over = PracticeHit.objects.of(batch).published().exclude(n_answers=None)
-    return sum(
-        (
-            (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit)
-            for hit in over
-        ),
-        Decimal(0),
+    prices = (
+        (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit) for hit in over
     )
+    return sum(prices, Decimal(0))
 
 
 def _reopened(hits: Iterable[Hit]) -> list[tuple[Hit, int]]:
@@ -360,9 +354,8 @@ def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> I
         keys = list(Hit.objects.of(batch).awaiting_change().values_list("pk", flat=True))
         if not keys:
             return
-        yield from earning(progress)(
-            (Hit.objects.select_related("batch").get(pk=key) for key in keys), len(keys)
-        )
+        hits = (Hit.objects.select_related("batch").get(pk=key) for key in keys)
+        yield from earning(progress)(hits, len(keys))
 
 
 def _find_unrecorded(batch: Batch, client: MTurkClient) -> None:

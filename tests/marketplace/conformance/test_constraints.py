@@ -14,9 +14,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.test import Client
 
+from marketplace.api.dispatch import OPERATIONS
 from marketplace.api.inputs import (
     INPUTS,
-    OPERATIONS,
     Boolean,
     Integer,
     Kind,
