@@ -1,7 +1,7 @@
 """Computing results: requested as jobs, computed once for the same input, stored in one step."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -12,6 +12,7 @@ from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from presentation.progress import Reporter, without_bars
 from results.kinds import Chosen, Computed, Given, ResultKind
 from results.models import Result, ResultPart, pack_record
 from work.execution import RunningJob
@@ -57,6 +58,7 @@ def request_result(
         kind=kind.job,
         subject=name_subject(subject),
         arguments={
+            "kind": kind.name,
             "subject": subject.pk,
             "inputs": sorted(inputs),
             "settings": settings,
@@ -75,14 +77,36 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
     """
     arguments = running.arguments
     subject = kind.open_subject(arguments["subject"])
-    inputs = kind.load_inputs(subject, arguments["inputs"])
-    settings = arguments["settings"]
+    result, is_new = compute_once(
+        kind,
+        subject,
+        kind.load_inputs(subject, arguments["inputs"]),
+        arguments["settings"],
+        progress=running.progress,
+        actor=running.job.requested_by,
+        # In the same transaction: a second attempt could find its inputs gone.
+        complete=lambda result: running.complete(_name_result(result, is_new=True)),
+    )
+    return _name_result(result, is_new=is_new)
+
+
+def compute_once(
+    kind: ResultKind[Any],
+    subject: models.Model,
+    inputs: Sequence[Any],
+    settings: Mapping[str, Any],
+    *,
+    progress: Reporter = without_bars,
+    actor: User | None = None,
+    complete: Callable[[Result], object] = lambda result: None,
+) -> tuple[Result, bool]:
+    """The result, and whether it is new. `complete` is called in the transaction that stores it."""
     fingerprint = digest_inputs(kind, subject, inputs, settings)
     before = None if kind.is_repeated else find_result(subject, kind.name, fingerprint)
     if before is not None:
-        return _name_result(before, is_new=False)
-    computed = kind.compute(Given(subject, inputs, settings, running))
+        return before, False
     try:
+        computed = kind.compute(Given(subject, inputs, settings, progress))
         with transaction.atomic():
             result = store_result(
                 subject=subject,
@@ -90,18 +114,16 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
                 fingerprint=fingerprint,
                 settings=settings,
                 computed=computed,
-                actor=running.job.requested_by,
+                actor=actor,
             )
             kind.keep_inputs(result, inputs)
             if computed.write_rows is not None:
                 computed.write_rows(result)
             kind.finish(subject, inputs)
-            message = _name_result(result, is_new=True)
-            # In this transaction: a second attempt could find its inputs gone.
-            running.complete(message)
+            complete(result)
     except ComputedMeanwhile as meanwhile:
-        return _name_result(meanwhile.result, is_new=False)
-    return message
+        return meanwhile.result, False
+    return result, True
 
 
 def store_result(

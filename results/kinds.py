@@ -25,9 +25,8 @@ from stats.libraries import pd
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-    from presentation.progress import Progress
+    from presentation.progress import Reporter
     from results.models import Result
-    from work.execution import RunningJob
 
 Subject = TypeVar("Subject", bound=models.Model)
 # Rows, such as files, by the name of the input.
@@ -83,10 +82,7 @@ class Given(Generic[Subject]):
     subject: Subject
     inputs: Sequence[Any]
     settings: Mapping[str, Any]
-    running: RunningJob
-
-    def progress(self, what: str) -> Progress:
-        return self.running.progress(what)
+    progress: Reporter
 
 
 @dataclass(frozen=True)

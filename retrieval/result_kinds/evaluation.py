@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
+from presentation.progress import Reporter
 from presentation.records import group_values
 from presentation.row_files import RowFile
 from results.kinds import Chosen, Computed, Given, register_kind
@@ -29,7 +30,6 @@ from retrieval.result_kinds.base import EvaluationSettings, Kind, RunsKind, sett
 from retrieval.stored_files import opened_files
 from retrieval.weighted_means import WeightedMeans, topic_weights, weighted_means
 from stats.ranking import Measure
-from work.execution import RunningJob
 
 EVALUATE = "evaluate_collection"
 MOST_VALUES = 3_000_000
@@ -80,7 +80,7 @@ class EvaluationKind(RunsKind):
             )
 
     def compute(self, given: Given[Collection]) -> Computed:
-        evaluation = _evaluated(given.inputs, given.settings, given.running)
+        evaluation = _evaluated(given.inputs, given.settings, given.progress)
         weighted = _weighted(given.subject, evaluation, given.settings)
         return Computed(
             record={
@@ -99,7 +99,7 @@ class EvaluationKind(RunsKind):
 
 
 def _evaluated(
-    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], reporter: Reporter
 ) -> Evaluation:
     with opened_files(files) as (runs, qrels):
         [grades] = qrels.values()
@@ -107,8 +107,8 @@ def _evaluated(
             grades,
             runs,
             settings_of(rules),
-            progress=running.progress(_("run")),
-            pair_progress=running.progress(_("pair of runs")),
+            progress=reporter(_("run")),
+            pair_progress=reporter(_("pair of runs")),
         )
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.models import User
 from presentation.files import reason_of
+from presentation.progress import Reporter
 from presentation.records import plain_values
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
@@ -43,7 +44,6 @@ from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.source_files import opened_catalogue, vectors_of
 from retrieval.stored_files import files_on_disk
 from retrieval.trec_files import read_run
-from work.execution import RunningJob
 from work.models import Job
 
 MAKE_POOL = "make_pool"
@@ -130,7 +130,7 @@ class PoolKind(CollectionKind):
     form = 2
 
     def compute(self, given: Given[Collection]) -> Computed:
-        pool, lint = _pool_and_lint(given.inputs, given.settings, given.running)
+        pool, lint = _pool_and_lint(given.inputs, given.settings, given.progress)
         require_candidates(pool)
         return Computed(
             record={"sources": _list_sources(pool)},
@@ -141,7 +141,7 @@ class PoolKind(CollectionKind):
 
 
 def _pool_and_lint(
-    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], reporter: Reporter
 ) -> tuple[Pool, PoolLint]:
     with ExitStack() as stack:
         paths = dict(zip(files, stack.enter_context(files_on_disk(files)), strict=True))
@@ -163,7 +163,7 @@ def _pool_and_lint(
             plan,
             catalogue=catalogue,
             excluded=rules.get("excluded", ()),
-            progress=running.progress(_("topic")),
+            progress=reporter(_("topic")),
         )
         return pool, lint_pool(table_of(pool), catalogue=catalogue)
 

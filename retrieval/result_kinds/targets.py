@@ -6,6 +6,7 @@ import numpy as np
 from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.models import User
+from presentation.progress import Reporter
 from results.computing import request_result
 from results.kinds import Computed, Given, register_kind
 from results.models import Result
@@ -17,7 +18,6 @@ from retrieval.pools.sampling import TargetSample, difficulty, draw_targets, tar
 from retrieval.result_kinds.base import CollectionKind, write_rows
 from retrieval.result_kinds.pool import opened_source
 from retrieval.stored_files import files_on_disk
-from work.execution import RunningJob
 from work.models import Job
 
 SAMPLE_TARGETS = "sample_targets"
@@ -55,7 +55,7 @@ class TargetsKind(CollectionKind):
     job_label = gettext_lazy("Drawing targets")
 
     def compute(self, given: Given[Collection]) -> Computed:
-        sample = _drawn(given.inputs, given.settings, given.running)
+        sample = _drawn(given.inputs, given.settings, given.progress)
         kept = {name: value for name, value in given.settings.items() if name != "values"}
         return Computed(
             settings=kept | {"column": sample.column, "signature": sample.signature},
@@ -70,7 +70,7 @@ class TargetsKind(CollectionKind):
 
 
 def _drawn(
-    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], reporter: Reporter
 ) -> TargetSample:
     if values := rules.get("values"):
         targets = [Target(topic, docno) for topic, docno, _value in values]
@@ -82,7 +82,7 @@ def _drawn(
             source = opened_source(files[0], path, stack)
             targets = targets_of_source(source)
             numbers, signature = difficulty(
-                targets, source, rules["predictor"], progress=running.progress(_("target"))
+                targets, source, rules["predictor"], progress=reporter(_("target"))
             )
             column = f"{rules['predictor']} of {source.name}"
     return draw_targets(
