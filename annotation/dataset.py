@@ -203,7 +203,7 @@ def _protocol(document: ProtocolDocument, number: int | None) -> str:
 
 
 def _scale(question: ProtocolQuestion) -> str:
-    labels = [*question.points, *question.categories]
+    labels = [*question.labels]
     if labels:
         return "Answers: " + "; ".join(_line(label) for label in labels) + "."
     ends = (question.low_label, question.middle_label, question.high_label)

@@ -182,7 +182,7 @@ def _label(question: ProtocolQuestion, value: float, language: str) -> str:
             10: question.high_label,
         }
         return f"{value:g} – {words[index]}" if words.get(index) else f"{value:g}"
-    if labels := question.points or question.categories:
+    if labels := question.labels:
         return labels[index]
     default = page_text(("No", "Yes")[index], language)
     return (question.no_label, question.yes_label)[index] or default

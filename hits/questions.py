@@ -62,7 +62,6 @@ def question_context(
 ) -> dict[str, Any]:
     low, high = (_without_fraction(value) for value in range_of(question))
     first = int(low) if question.kind == "likert" else 0
-    labels = question.points or question.categories
     return {
         **{name: getattr(question, name) for name in OPTIONS},
         "name": question.name,
@@ -72,7 +71,7 @@ def question_context(
         "when": _when(question, document),
         # What radio buttons and boxes stand for, and the value of each.
         "categories": list(question.categories),
-        "options": [(first + n, label) for n, label in enumerate(labels)],
+        "options": [(first + n, label) for n, label in enumerate(question.labels)],
         # As text, so that no locale's digit grouping gets into an attribute.
         "min": str(low),
         "max": str(high),
@@ -143,7 +142,7 @@ def _scores(document: ProtocolDocument, scores: Mapping[str, float]) -> list[dic
 
 
 def value_in_words(question: ProtocolQuestion, value: float) -> str:
-    labels = question.points or question.categories
+    labels = question.labels
     index = value - (range_of(question)[0] if question.points else 0)
     if labels and index in range(len(labels)):
         return labels[int(index)]

@@ -167,7 +167,7 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
 
 
 def _answers(question: ProtocolQuestion) -> list[str]:
-    labels = [*question.points, *question.categories]
+    labels = [*question.labels]
     if labels or question.options.is_comparison or question.options.is_text:
         return labels
     low, high = range_of(question)

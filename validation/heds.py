@@ -326,7 +326,7 @@ def _absolute(facts: StudyFacts) -> str:
 
 
 def _scale(question: ProtocolQuestion) -> tuple[str, str]:
-    labels = question.points or question.categories
+    labels = question.labels
     if not labels and question.kind in ("yes_no", "selection"):
         labels = (question.yes_label or _("yes"), question.no_label or _("no"))
     if labels:

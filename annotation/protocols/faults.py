@@ -231,10 +231,6 @@ def _not_among(instance: Any, expected: list[Any]) -> str:
 
 def _empty(error: ValidationError) -> str:
     *_parents, name, index = (None, *error.absolute_path)
-    if name == "points":
-        return _("point %(n)s is empty. Write its label, or its number.") % {
-            "n": int(str(index)) + 1
-        }
     if name == "categories":
         return _("category %(n)s is empty. Write its label, or remove the line.") % {
             "n": int(str(index)) + 1

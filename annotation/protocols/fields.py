@@ -71,6 +71,13 @@ def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -
     return _field(schema, default=(), about=about)
 
 
+def labels(about: str, *, most: int, length: int, least: int) -> Any:
+    """Texts of which some may be empty; `validation.py` says which need one."""
+    schema: dict[str, Any] = {"type": "array", "minItems": least, "maxItems": most}
+    schema["items"] = {"type": "string", "maxLength": length}
+    return _field(schema, default=(), about=about)
+
+
 def records(name: str, about: str, *, most: int, least: int = 0) -> Any:
     schema: dict[str, Any] = {"type": "array", "minItems": least, "maxItems": most}
     schema["items"] = {"$ref": f"#/$defs/{name}"}

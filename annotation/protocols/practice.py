@@ -40,7 +40,7 @@ def choosable_values(question: ProtocolQuestion) -> list[float]:
     if question.kind == "line":
         return [low + (high - low) * step / LINE_STEPS for step in range(LINE_STEPS + 1)]
     if question.kind in ("likert", "category"):
-        return [low + step for step in range(len(question.points or question.categories))]
+        return [low + step for step in range(len(question.labels))]
     return [low, high]
 
 

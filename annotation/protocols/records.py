@@ -14,6 +14,7 @@ from annotation.protocols.fields import (
     boolean,
     choice,
     integer,
+    labels,
     mapping,
     number,
     record,
@@ -86,8 +87,12 @@ class ProtocolQuestion:
         "Level of measurement; of categories ordinal where they have an order, the lowest first.",
         *("", "interval", "ordinal", "ratio"),
     )
-    points: tuple[str, ...] = texts(
-        "Labels of the points, low to high.", least=2, most=11, length=64
+    points: tuple[str, ...] = labels(
+        "Labels of the points, low to high. The first and the last need one; a point whose label "
+        "is empty is shown with its number.",
+        least=2,
+        most=11,
+        length=64,
     )
     first: int | None = integer("Value of the first point; 1.", least=-10, most=10)
     categories: tuple[str, ...] = texts("Labels of the categories.", least=2, most=50, length=64)
@@ -106,6 +111,13 @@ class ProtocolQuestion:
     @property
     def options(self) -> Kind:
         return KINDS[self.kind]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers as annotators read them: a point without a label has its number."""
+        first = 1 if self.first is None else self.first
+        points = (label or str(first + n) for n, label in enumerate(self.points))
+        return tuple(points) or self.categories
 
     @property
     def heading(self) -> str:

@@ -129,7 +129,7 @@ def value_condition(question: ProtocolQuestion, before: ProtocolQuestion) -> Val
 def condition_labels(before: ProtocolQuestion) -> tuple[str, ...]:
     if before.kind in ("yes_no", "selection"):
         return ("no", "yes")
-    return before.points if before.kind == "likert" else before.categories
+    return before.labels
 
 
 def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Iterator[Fault]:

@@ -173,6 +173,7 @@ def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
                 ),
             )
             names.add(name)
+        yield from _point_faults(question, (*path, "points"))
         yield from _wording_faults(question, document, path)
         yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
@@ -185,6 +186,29 @@ def _column_names(question: ProtocolQuestion) -> list[str]:
         else [part_name(question, each) for each in question.categories]
     )
     return [question.name, *own]
+
+
+def _point_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
+    n, labels = len(question.points), [each for each in question.labels if question.points]
+    ends = [str(end) for end in (1, n) if n > 1 and not question.points[end - 1].strip()]
+    repeated = [label for number, label in enumerate(labels) if label in labels[:number]]
+    yield from broken_rules(
+        path,
+        (len(ends) == 1, "", _("Point %(n)s needs a label.") % {"n": "".join(ends)}, "empty"),
+        (
+            len(ends) == 2,
+            "",
+            _("Point 1 and point %(n)s need a label.") % {"n": n},
+            "empty",
+        ),
+        (
+            repeated,
+            "",
+            _("Two points are labeled %(label)r. Give each its own label.")
+            % {"label": "".join(repeated[:1])},
+            "repeated",
+        ),
+    )
 
 
 def _wording_faults(

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,12 @@ from annotation.protocols.documents import (
     read_document,
 )
 from annotation.protocols.markdown import markdown_html
-from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.records import (
+    Completion,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Qualifications,
+)
 from annotation.protocols.templates import (
     parse_yaml,
     protocol_source,
@@ -148,6 +154,9 @@ def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name):
     assert again.faults == ()
     assert read_document(again.values) == shipped
     assert read_document(plain_document(shipped)) == shipped
+    # No template limits who can work or how often an item is judged.
+    assert replace(shipped.qualifications, practice=None) == Qualifications()
+    assert shipped.completion == Completion()
 
 
 TEXT = st.text(
@@ -303,20 +312,26 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db):
     assert rows == [(name, "nominal", ["no", "yes"]) for name in ("tone:kind", "tone:rude")]
 
 
-@pytest.mark.parametrize("field", ["points", "categories"])
-def test_every_empty_answer_of_a_list_is_a_fault_and_none_is_dropped(field):
-    kind = {"points": "likert", "categories": "category"}[field]
-    question = f"- {{name: q, kind: {kind}, wording: W, {field}: [low, '', '', null, 4, low]}}"
+LISTED = "[low, '', '', null, 4, low]"
+WRONG = [((3,), "wrong_type"), ((4,), "wrong_type")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers", "wrong"),
+    [
+        ("category", LISTED, [((), "repeated"), ((1,), "empty"), ((2,), "empty"), *WRONG]),
+        ("category", "['', '']", [((0,), "empty"), ((1,), "empty")]),
+        # Points between the ends need no label, and are not dropped.
+        ("likert", LISTED, [((), "repeated"), *WRONG]),
+        ("likert", "['', '']", [((), "empty")]),
+        ("likert", "[low, '', '']", [((), "empty")]),
+        ("likert", "[low, '', '2']", [((), "repeated")]),
+        ("likert", "[low, '', '', '', high]", []),
+    ],
+)
+def test_answers_that_are_empty_or_repeated_are_faults_and_none_is_dropped(kind, answers, wrong):
+    field = {"likert": "points", "category": "categories"}[kind]
+    question = f"- {{name: q, kind: {kind}, wording: W, {field}: {answers}}}"
     parsed = parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")
     faults = [(f.path[3:], f.code) for f in parsed.faults if f.path[2:3] == (field,)]
-    assert faults == [
-        ((), "repeated"),
-        ((1,), "empty"),
-        ((2,), "empty"),
-        ((3,), "wrong_type"),
-        ((4,), "wrong_type"),
-    ]
-    only_empty = parse_yaml(
-        f"assay_protocol: 1\nquestions:\n- {{kind: {kind}, {field}: ['', '']}}\n"
-    )
-    assert [f.code for f in only_empty.faults if f.path[2:3] == (field,)] == ["empty", "empty"]
+    assert faults == wrong

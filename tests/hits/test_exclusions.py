@@ -1,3 +1,4 @@
+from dataclasses import replace
 from decimal import Decimal
 from unittest.mock import patch
 
@@ -6,6 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Study
+from annotation.protocols.records import Qualifications
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import save_draft
 from hits.collect import collect_batch
@@ -170,12 +172,14 @@ def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, cli
 @pytest.mark.usefixtures("site")
 def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     study: Study = alternatives_study()
-    save_draft(study=study, document=read_protocol("alternatives"))
+    rules = Qualifications(countries=("US",), least_approval_percent=95)
+    protocol = replace(read_protocol("alternatives"), qualifications=rules)
+    save_draft(study=study, document=protocol)
     call_command("publish_study", study.slug, reward=Decimal("0.63"))
     batch = Batch.objects.get()
     assert batch.protocol is not None
     assert batch.protocol.frozen_at is not None
-    assert batch.max_assignments == 1
+    assert batch.max_assignments == 3
     required = hits_there(client)[0]["QualificationRequirements"]
     by_type = {one["QualificationTypeId"]: one for one in required}
     assert by_type["00000000000000000071"]["LocaleValues"] == [{"Country": "US"}]
