@@ -13,8 +13,10 @@ from itertools import islice
 
 from annotation.models import Candidate, Item, PlacedCheck, Protocol
 from annotation.protocols.documents import read_document
+from annotation.protocols.fields import CANDIDATE
 from annotation.protocols.records import (
     MADE_KINDS,
+    QUESTION_CHECK,
     Check,
     CheckCase,
     ProtocolDocument,
@@ -24,7 +26,7 @@ from annotation.protocols.scales import range_of
 from annotation.protocols.validation import KNOWN_VALUES, checked_question
 
 # As a share of the scale, where the protocol sets no tolerance; categories have none.
-TOLERANCES = {"gold": 0.2, "repeat": 0.2, "instructed": 0.05}
+TOLERANCES = {"gold": 0.2, "repeat": 0.2, "instructed": 0.05, QUESTION_CHECK: 0.05}
 MEASURED_KINDS = ("line", "number", "likert")
 # Of a text's words, which others replace.
 DEGRADED_SHARE = 0.5
@@ -40,14 +42,14 @@ def place_checks(
     share of them all, and on one at least.
     """
     document = read_document(protocol.document)
-    if not document.checks or not new_items:
+    if not document.all_checks or not new_items:
         return []
     pages = list(Item.objects.filter(pk__in=new_items).order_by().values_list("pk", "key"))
     earlier = PlacedCheck.objects.filter(protocol=protocol)
     n_placed = Counter(earlier.values_list("number", flat=True))
     load: Counter[int] = Counter()
     placed: list[PlacedCheck] = []
-    for number, check in enumerate(document.checks):
+    for number, check in enumerate(document.all_checks):
         n_wanted = max(round(check.share * n_items), 1) if check.share else 0
         draw = _Draw(protocol, document, number, check)
         ranked = sorted((load[pk], draw.rank(key), pk) for pk, key in pages)
@@ -60,8 +62,15 @@ def place_checks(
 
 
 def example_check(document: ProtocolDocument, number: int, item: Item) -> PlacedCheck | None:
-    draw = _Draw(Protocol(study=item.study), document, number, document.checks[number])
+    draw = _Draw(Protocol(study=item.study), document, number, document.all_checks[number])
     return draw.placed_on(item)
+
+
+def example_questions(document: ProtocolDocument, item: Item) -> list[PlacedCheck]:
+    """All questions that are checks, placed on one page, for previews."""
+    numbers = range(len(document.checks), len(document.all_checks))
+    placed = (example_check(document, number, item) for number in numbers)
+    return [each for each in placed if each is not None]
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,8 @@ class _Draw:
             tolerance=tolerance_of(self.check, question),
             seed=self.seed,
         )
+        if row.is_question and question.about == CANDIDATE:
+            row.compared = rng.choice(list(item.candidates.all()))
         show = self._make if self.check.kind in MADE_KINDS else self._fill
         return row if show(row, item, rng) else None
 

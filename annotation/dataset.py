@@ -191,7 +191,7 @@ def _protocol(document: ProtocolDocument, number: int | None) -> str:
     lines = ["## Annotation protocol", version if number else "The study as its questions stand."]
     if document.instructions:
         lines.append(_quoted(document.instructions))
-    for question in document.questions:
+    for question in document.study_questions:
         lines.append(
             f"**`{question.name}`** ({question.options.title}):\n\n{_quoted(question.wording)}"
         )

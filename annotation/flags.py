@@ -175,7 +175,7 @@ def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collecti
     its checks on the page, until a person has looked."""
     if set(document.holding_flags) & set(flags):
         return True
-    return any(check.holds_work for n, check in enumerate(document.checks) if n in failed)
+    return any(check.holds_work for n, check in enumerate(document.all_checks) if n in failed)
 
 
 def _failed_checks(study: Study) -> dict[int, list[int]]:
@@ -185,7 +185,7 @@ def _failed_checks(study: Study) -> dict[int, list[int]]:
 
 def _protocols(study: Study) -> dict[int, ProtocolDocument]:
     versions = {row.pk: read_document(row.document) for row in Protocol.objects.of(study)}
-    holding = {pk for pk, one in versions.items() if one.holding_flags or one.checks}
+    holding = {pk for pk, one in versions.items() if one.holding_flags or one.all_checks}
     rows = Submission.objects.of(study).filter(protocol__in=holding).order_by()
     return {pk: versions[of] for pk, of in rows.values_list("pk", "protocol") if of is not None}
 

@@ -1,7 +1,7 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from reprlib import repr as short_repr
@@ -29,7 +29,12 @@ from hits.judgments import (
     read_text,
 )
 from hits.models import Assignment
-from hits.questions import ShownCandidate, consent_fingerprint
+from hits.questions import (
+    ShownCandidate,
+    checked_candidates,
+    consent_fingerprint,
+    page_document,
+)
 from stats.quality import band_failed, degraded_failed, repeat_failed
 
 
@@ -51,7 +56,7 @@ class CheckedValue:
     value: float
     compared_value: float | None
     is_failed: bool
-    position: int
+    position: int | None
     seconds: float | None
 
 
@@ -60,14 +65,25 @@ def is_check(candidate: Candidate | PlacedCheck | None) -> bool:
 
 
 def checked_values(
-    checks: Sequence[PlacedCheck], judged: Iterable[JudgmentValue], document: ProtocolDocument
+    checks: Sequence[PlacedCheck], read: AnswerValues, document: ProtocolDocument
 ) -> tuple[CheckedValue, ...]:
     # A question that was left out or did not appear does not count as a failed check.
     answers = {
-        (each.candidate.blind_key, each.question.name): each for each in judged if each.candidate
+        (each.candidate.blind_key, each.question.name): each
+        for each in read.judged
+        if each.candidate
     }
     values = []
     for placed in checks:
+        if placed.is_question:
+            if asked := read.checked.get(placed.question):
+                is_failed = _is_failed(placed, asked.value, None, document)
+                values.append(
+                    CheckedValue(
+                        placed, asked.value, None, is_failed, asked.position, asked.seconds
+                    )
+                )
+            continue
         own = answers.get((placed.blind_key, placed.question))
         other = placed.compared and answers.get((placed.compared.blind_key, placed.question))
         if own is None or own.position is None or (placed.compared and not other):
@@ -182,15 +198,18 @@ def read_answer_text(
     document: ProtocolDocument | None = None,
     checks: Sequence[PlacedCheck] = (),
 ) -> Answer:
-    document = document or current_document(item.study)
+    document = page_document(document or current_document(item.study), checks)
     answer = _json_object(text)
     _refuse_another_page(answer, item)
-    displayed: list[ShownCandidate] = [*item.candidates.all(), *checks]
+    among = [each for each in checks if not each.is_question]
+    displayed: list[ShownCandidate] = [*item.candidates.all(), *among]
     candidates = {each.blind_key: each for each in displayed}
     order = _order(answer, candidates)
     columns = {question.name: question for question in item.study.questions.all()}
     ordered = [candidates[key] for key in order]
-    values = read_answer_values(answer.get("judgments"), document, columns, ordered)
+    values = read_answer_values(
+        answer.get("judgments"), document, columns, ordered, checked_candidates(checks)
+    )
     reasons = _reasons(answer, document, values, candidates)
     return Answer(
         order=tuple(each.key for each in ordered),
@@ -204,7 +223,7 @@ def read_answer_text(
         is_simulated=read_boolean(answer, "simulated"),
         mark=str(answer.get("mark", "")),
         events=tuple(read_events(answer.get("events"))),
-        checked=checked_values(checks, values.judged, document),
+        checked=checked_values(checks, values, document),
     )
 
 

@@ -7,6 +7,7 @@ one counts half. So 1 is best, whatever was asked."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import repr as short_repr
+from types import MappingProxyType
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -129,9 +130,19 @@ class WrittenText:
     pasted: bool = False
 
 
+@dataclass(frozen=True)
+class CheckAnswerValue:
+    # To a question that is an attention check; `position` as of a judgment.
+
+    value: float
+    position: int | None
+    seconds: float | None
+
+
 @dataclass
 class AnswerValues:
     judged: list[JudgmentValue] = field(default_factory=list)
+    checked: dict[str, CheckAnswerValue] = field(default_factory=dict)
     written: list[WrittenText] = field(default_factory=list)
     values: dict[AnswerKey, float | tuple[float, ...]] = field(default_factory=dict)
 
@@ -149,7 +160,9 @@ def read_answer_values(
     document: ProtocolDocument,
     columns: Mapping[str, Question],
     candidates: Sequence[ShownCandidate],
+    checked_candidates: Mapping[str, str] = MappingProxyType({}),
 ) -> AnswerValues:
+    """`checked_candidates` says of attention checks which candidate they are about."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise AnswerUnreadable(
             _("judgments is {rows}, not a list of objects").format(rows=short_repr(rows)),
@@ -158,7 +171,9 @@ def read_answer_values(
     by_key = _by_key(rows)
     reader = _Reader(document, columns, candidates)
     for question in document.questions:
-        for candidate in candidates if scope_of(question) == "candidate" else [None]:
+        about = checked_candidates.get(question.name)
+        displayed = [each for each in candidates if about in (None, each.blind_key)]
+        for candidate in displayed if scope_of(question) == "candidate" else [None]:
             reader.read(question, candidate, by_key.pop((_blind_key(candidate), question.name), {}))
     if by_key:
         raise AnswerUnreadable(
@@ -248,6 +263,10 @@ class _Reader:
             indexes = _indexes(question, value, name)
             for index, label in enumerate(question.categories):
                 self._add(part_name(question, label), candidate, float(index in indexes), seconds)
+        elif question.check is not None:
+            position = None if candidate is None else self.candidates.index(candidate)
+            number = _number(question, value, name)
+            self.values.checked[question.name] = CheckAnswerValue(number, position, seconds)
         else:
             self._add(question.name, candidate, _number(question, value, name), seconds)
 

@@ -68,20 +68,24 @@ def _judgments_schema(task: dict[str, Any]) -> Schema:
         }}, "maxContains": 1}
         for question in task["questions"]
         if question.get("required", True) and "when" not in question
-        for key in (task["candidates"] if _is_of_candidate(question) else [None])
+        for key in (_candidate_keys(question, task["candidates"]) or (None,))
     ]  # fmt: skip
     needs = {"allOf": needed} if len(needed) <= MOST_SPELLED_OUT else {"minItems": len(needed)}
     return {"type": "array", "items": {"anyOf": rows}, **needs}
 
 
-def _is_of_candidate(question: dict[str, Any]) -> bool:
-    return bool(question.get("about", "candidate") == "candidate")
+def _candidate_keys(question: dict[str, Any], keys: list[str]) -> Sequence[str | None]:
+    """The candidates that a question is asked about; none if it is about all or the item."""
+    if question.get("about", "candidate") != "candidate":
+        return []
+    return [question["candidate"]] if "candidate" in question else keys
 
 
 def _row_schema(question: dict[str, Any], keys: list[str]) -> Schema:
+    about = _candidate_keys(question, keys)
     properties = {
         "question": {"const": question["name"]},
-        "candidate": {"enum": keys} if _is_of_candidate(question) else {"const": None},
+        "candidate": {"enum": about} if about else {"const": None},
         "value": {"anyOf": [{"const": None}, _value_schema(question, keys)]},
     }
     return {"type": "object", "required": ["candidate", "question"], "properties": properties}
@@ -280,7 +284,9 @@ def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:
         "role": ROLES.get(widget, ""),
         "template": f"worker_page/widgets/{widget}.html",
     }
-    return shown | {"record": json.dumps(shown)}
+    # The same for every page, so that its HTML is made once.
+    same = {name: value for name, value in shown.items() if name != "candidate"}
+    return shown | {"record": json.dumps(same)}
 
 
 def _parts(context: dict[str, Any]) -> Iterator[str]:

@@ -37,7 +37,7 @@ from metrics.models import ScoringRun
 def place_batch_checks(batch: Batch, new_items: Sequence[int]) -> None:
     """Draw the checks of a batch's new pages, and test that the pages can be published with
     them. An item that had a HIT under the same version keeps its checks."""
-    if batch.protocol is None or not batch.document.checks:
+    if batch.protocol is None or not batch.document.all_checks:
         return
     pages = Hit.objects.filter(batch__protocol=batch.protocol).order_by().values("item")
     earlier = set(pages.exclude(batch=batch).values_list("item", flat=True))

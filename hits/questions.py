@@ -3,6 +3,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -36,6 +37,22 @@ def scope_of(question: ProtocolQuestion) -> str:
     if question.kind == "selection":
         return "candidate"
     return ALL if question.options.is_comparison else question.about
+
+
+def page_document(document: ProtocolDocument, checks: Sequence[PlacedCheck]) -> ProtocolDocument:
+    """The document with the questions of one page: an attention check is on some pages only."""
+    placed = {each.question for each in checks if each.is_question}
+    asked = (each for each in document.questions if each.check is None or each.name in placed)
+    return replace(document, questions=tuple(asked))
+
+
+def checked_candidates(checks: Sequence[PlacedCheck]) -> dict[str, str]:
+    """By the name of a question that is a check, the one candidate that it is about."""
+    return {
+        each.question: each.compared.blind_key
+        for each in checks
+        if each.is_question and each.compared is not None
+    }
 
 
 def page_context(document: ProtocolDocument, item: Item) -> dict[str, Any]:
@@ -260,8 +277,13 @@ def _render_page(
 ) -> str:
     study = item.study
     candidates = _shuffle(item, checks)
+    document, about = page_document(document, checks), checked_candidates(checks)
     task = _task(item, [candidate for _, candidate in candidates], document, first_slot)
-    context = page_context(document, item) | {
+    context = page_context(document, item)
+    for question in (*task["questions"], *context["questions"]):
+        if question["name"] in about:
+            question["candidate"] = about[question["name"]]
+    context |= {
         "study": study,
         "item": item,
         "picture": item.picture and address(item.picture),
@@ -289,7 +311,7 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
             _("item: '{item}' has no candidates to judge.").format(item=item.key),
             code="no_candidates",
         )
-    candidates: list[ShownCandidate] = [*own, *checks]
+    candidates: list[ShownCandidate] = [*own, *(each for each in checks if not each.is_question)]
     candidates.sort(key=lambda each: sha256(f"{item.key}\n{each.blind_key}".encode()).digest())
     return list(enumerate(candidates))
 

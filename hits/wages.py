@@ -139,6 +139,8 @@ def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
     is_one = question.kind == "preference" or (
         question.about == ITEM and not KINDS[question.kind].is_comparison
     )
+    if question.check is not None:
+        return question.check.share
     return 1 if is_one else n_candidates
 
 

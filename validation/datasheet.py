@@ -143,7 +143,7 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
     rows: list[Row] = [
         (
             question.name,
-            str(question.options.title),
+            _kind(question),
             question.wording,
             "; ".join(_answers(question)),
         )
@@ -160,10 +160,15 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
         parts.append(Verbatim(_("Consent, verbatim"), document.consent.statement))
         if text := document.consent.information:
             parts.append(Verbatim(_("Information sheet, verbatim"), text))
-    checks = ", ".join(f"{check.kind} ({check.share:.0%})" for check in document.checks)
+    checks = ", ".join(f"{check.kind} ({check.share:.0%})" for check in document.all_checks)
     if checks:
         parts.append(_("Quality checks, by share of pages: %(checks)s.") % {"checks": checks})
     return parts
+
+
+def _kind(question: ProtocolQuestion) -> str:
+    title = str(question.options.title)
+    return title if question.check is None else f"{title} ({_('attention check')})"
 
 
 def _answers(question: ProtocolQuestion) -> list[str]:

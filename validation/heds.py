@@ -57,7 +57,7 @@ def heds_document(study: Study, version: Result | None) -> Document:
         (_("Systems"), "2", _systems()),
         (_("Output sample, evaluators, experimental design"), "3", _design(facts)),
     ]
-    for question in facts.protocol.questions:
+    for question in facts.protocol.study_questions:
         title = _("Quality criterion: %(name)s") % {"name": question.name}
         parts.append(
             (title, f"4-{question.name}", _criterion(facts, question, version is not None))
@@ -222,8 +222,8 @@ def _collected(facts: StudyFacts) -> str:
 
 def _quality(facts: StudyFacts) -> str:
     parts = []
-    if facts.protocol.checks:
-        kinds = ", ".join(dict.fromkeys(check.kind for check in facts.protocol.checks))
+    if checks := facts.protocol.all_checks:
+        kinds = ", ".join(dict.fromkeys(check.kind for check in checks))
         parts.append(
             _("automatic checks placed among the pages: %(kinds)s (%(n)s failed)")
             % {"kinds": kinds, "n": facts.n_failed_checks}

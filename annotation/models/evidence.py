@@ -12,6 +12,7 @@ from django.utils.functional import cached_property
 
 from annotation.models.judgments import Annotator, Submission
 from annotation.models.studies import Candidate, Item, Picture, Protocol, Study
+from annotation.protocols.records import QUESTION_CHECK
 
 
 def _measure() -> models.FloatField[float | None, float | None]:
@@ -139,7 +140,7 @@ class PlacedCheck(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The candidate that it repeats or was made of.",
+        help_text="The candidate that it repeats, was made of or asks about.",
     )
     expected = models.FloatField(null=True, blank=True, help_text="The right answer, if known.")
     tolerance = models.FloatField(default=0)
@@ -163,6 +164,11 @@ class PlacedCheck(models.Model):
     def key(self) -> str:
         return f"check {self.number + 1}: {self.kind}"
 
+    @property
+    def is_question(self) -> bool:
+        """Whether it is a question, and not a candidate that stands among the others."""
+        return self.kind == QUESTION_CHECK
+
 
 class CheckAnswer(models.Model):
     submission = models.ForeignKey(
@@ -174,7 +180,9 @@ class CheckAnswer(models.Model):
         null=True, blank=True, help_text="Of what it repeats or was made of."
     )
     is_failed = models.BooleanField()
-    position = models.PositiveSmallIntegerField(help_text="Place as shown, from 0.")
+    position = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Place as shown, from 0; empty for a question of the page."
+    )
     seconds = models.FloatField(null=True, blank=True)
 
     class Meta:

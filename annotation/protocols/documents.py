@@ -31,6 +31,7 @@ from annotation.protocols.records import (
     ProtocolQuestion,
     Qualifications,
     QualificationTest,
+    QuestionCheck,
     Reason,
     Time,
 )
@@ -118,6 +119,7 @@ def _plain(value: Any) -> Any:
 
 DEFINITIONS = {
     "condition": Condition,
+    "question_check": QuestionCheck,
     "question": ProtocolQuestion,
     "example": Example,
     "consent": Consent,

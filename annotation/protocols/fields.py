@@ -180,6 +180,8 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
         ),
     }
 )
+# Kinds that can be an attention check: a value says which answer is the right one.
+CHECK_QUESTION_KINDS = ("line", "likert", "category", "yes_no", "number")
 # What any question may say.
 COMMON = ("name", "kind", "wording", "title", "required", "when")
 
@@ -187,4 +189,5 @@ COMMON = ("name", "kind", "wording", "title", "required", "when")
 def fields_of_kind(name: str) -> list[str]:
     kind = KINDS[name]
     about = [] if kind.is_comparison else ["about"]
-    return [*COMMON, *kind.required, *kind.optional, *about]
+    check = ["check"] if name in CHECK_QUESTION_KINDS else []
+    return [*COMMON, *kind.required, *kind.optional, *about, *check]

@@ -35,6 +35,12 @@ def only_right() -> CodedText:
     return CodedText(_("has only right answers: lower tolerance_percent."), "only_right")
 
 
+def attention_check() -> CodedText:
+    return CodedText(
+        _("is an attention check, which is only on pages of the study."), "attention_check"
+    )
+
+
 def choosable_values(question: ProtocolQuestion) -> list[float]:
     low, high = range_of(question)
     if question.kind == "line":
@@ -101,6 +107,8 @@ def _case_faults(
 def _no_test(question: ProtocolQuestion | None, case: GradedCase) -> CodedText | None:
     if question is None:
         return CodedText(_("is no question of this protocol."), "unknown_question")
+    if question.check is not None:
+        return attention_check()
     if question.kind not in TESTED_KINDS:
         return CodedText(
             _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
@@ -313,6 +321,8 @@ def _value_faults(
 def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> CodedText | None:
     if question is None:
         return CodedText(_("is no question of this protocol."), "unknown_question")
+    if question.check is not None:
+        return attention_check()
     if question.kind not in PRACTISED_KINDS:
         return CodedText(
             _("cannot be practised: feedback is on questions of the kinds %(kinds)s.")

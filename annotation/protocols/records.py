@@ -45,6 +45,8 @@ FLAG_NAMES = (
 )
 # Kinds that are made of a candidate of the page; the others need cases.
 MADE_KINDS = ("repeat", "degraded")
+# Of a question that is a check itself.
+QUESTION_CHECK = "question"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,19 @@ class Condition:
     )
     below: float | None = number("Appears where the value is less.", least=-1e9, most=1e9)
     above: float | None = number("Appears where the value is more.", least=-1e9, most=1e9)
+
+
+@dataclass(frozen=True)
+class QuestionCheck:
+    """Makes a question an attention check: it has a right answer, is asked on a share of the
+    pages, about the page or one of its candidates, and is not part of the results."""
+
+    value: float | None = right_value(
+        "The right answer: a number, or an answer's label, such as yes.", least=-1e9, most=1e9
+    )
+    share: float = number("Of the pages, from 0 to 1.", least=0, most=1, default=0.2)
+    tolerance: float | None = number("How far an answer may be off.", least=0, most=1e9)
+    holds_work: bool = boolean("Whether failed ones hold work for a person.")
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,9 @@ class ProtocolQuestion:
     unit: str = text("Of the number.", most=32)
     least_length: int | None = integer("At least so many characters.", least=0, most=5000)
     most_length: int | None = integer("At most so many characters.", least=1, most=20_000)
+    check: QuestionCheck | None = record(
+        "question_check", "Makes it an attention check, which has a right answer."
+    )
 
     @property
     def options(self) -> Kind:
@@ -379,3 +397,26 @@ class ProtocolDocument:
 
     def question(self, name: str) -> ProtocolQuestion | None:
         return next((each for each in self.questions if each.name == name), None)
+
+    @property
+    def study_questions(self) -> tuple[ProtocolQuestion, ...]:
+        """The questions whose answers are results: all that are not attention checks."""
+        return tuple(each for each in self.questions if each.check is None)
+
+    @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """`checks`, then the questions that are checks, each as a `Check`. An index is the number
+        of a placed check."""
+        asked = (
+            Check(
+                kind=QUESTION_CHECK,
+                share=question.check.share,
+                question=question.name,
+                tolerance=question.check.tolerance,
+                holds_work=question.check.holds_work,
+                cases=(CheckCase(value=question.check.value),),
+            )
+            for question in self.questions
+            if question.check is not None
+        )
+        return (*self.checks, *asked)

@@ -34,8 +34,9 @@ class Scale:
 
 
 def scales_of(question: ProtocolQuestion) -> tuple[Scale, ...]:
-    """None for a text; of any of several categories one each, since each is said or not."""
-    if question.options.is_text:
+    """The columns of a question: none for a text or an attention check, whose answers are not
+    judgments; of any of several categories one each, since each is said or not."""
+    if question.options.is_text or question.check is not None:
         return ()
     if question.kind == "categories":
         return tuple(
@@ -165,6 +166,13 @@ def _scope_faults(
             "asked_once",
         ),
         (
+            before.check is not None,
+            "",
+            _("'%(name)s' is an attention check, which is only on a share of the pages.")
+            % {"name": before.name},
+            "attention_check",
+        ),
+        (
             before.kind not in {*OF_NUMBERS, *OF_LABELS},
             "",
             _("'%(name)s' has no answers that a condition can name.") % {"name": before.name},
@@ -283,7 +291,12 @@ def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
         for number, case in _records(test, "cases"):
             yield from _scores(case, ("qualifications", "tests", index, "cases", number))
     yield from _practice_values(qualifications)
-    first = next((each.get("name") for _n, each in _records(values, "questions")), None)
+    questions = list(_records(values, "questions"))
+    for index, question in questions:
+        rule, name = question.get("check"), question.get("name")
+        if isinstance(rule, dict) and "value" in rule and isinstance(name, str):
+            yield RightValue(rule, "value", name, ("questions", index, "check", "value"))
+    first = next((each.get("name") for _n, each in questions if not each.get("check")), None)
     for index, check in _records(values, "checks"):
         name = check.get("question") or first
         for number, case in _records(check, "cases"):

@@ -11,7 +11,7 @@ from annotation.models import Candidate, Study
 from annotation.models.studies import first_that_says_nothing, says_nothing
 from annotation.protocols.documents import protocol_schema, read_document
 from annotation.protocols.faults import Fault, FaultPath, broken_rules, faults_of
-from annotation.protocols.fields import CANDIDATE, KINDS
+from annotation.protocols.fields import CANDIDATE, CHECK_QUESTION_KINDS, KINDS
 from annotation.protocols.practice import practice_faults, qualification_test_faults
 from annotation.protocols.records import (
     MADE_KINDS,
@@ -177,6 +177,14 @@ def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
         yield from _wording_faults(question, document, path)
         yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
+        if question.check is not None and question.kind in CHECK_QUESTION_KINDS:
+            yield from _right_answer_faults(question, question.check.value, (*path, "check"))
+    if document.questions and not document.study_questions:
+        yield Fault(
+            ("questions",),
+            _("All questions are attention checks. Add a question whose answers are results."),
+            code="only_checks",
+        )
 
 
 def _column_names(question: ProtocolQuestion) -> list[str]:
@@ -334,7 +342,7 @@ KNOWN_VALUES = {"known_alternative": 1.0, "known_other": 0.0}
 def checked_question(document: ProtocolDocument, check: Check) -> ProtocolQuestion | None:
     if check.question:
         return document.question(check.question)
-    return document.questions[0] if document.questions else None
+    return next(iter(document.study_questions), None)
 
 
 def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
@@ -379,7 +387,11 @@ def _checked_question_faults(
             % {"name": compared[0]},
             code="comparison",
         )
-    elif question.kind not in CHECKED_KINDS or question.about != CANDIDATE:
+    elif (
+        question.kind not in CHECKED_KINDS
+        or question.about != CANDIDATE
+        or question.check is not None
+    ):
         yield Fault(
             (*path, "question"),
             _("'%(name)s' has no single value for a candidate, which a check needs.")
@@ -412,8 +424,6 @@ def _is_compared(question: ProtocolQuestion) -> bool:
 def _case_faults(
     check: Check, case: CheckCase, question: ProtocolQuestion, path: FaultPath
 ) -> Iterator[Fault]:
-    low, high = range_of(question)
-    value = low if case.value is None else case.value
     yield from broken_rules(
         path,
         (
@@ -428,14 +438,21 @@ def _case_faults(
             _("is missing: of which item is the source_candidate?"),
             "missing",
         ),
+    )
+    if case.value is not None or check.kind not in KNOWN_VALUES:
+        yield from _right_answer_faults(question, case.value, path)
+
+
+def _right_answer_faults(
+    question: ProtocolQuestion, right: float | None, path: FaultPath
+) -> Iterator[Fault]:
+    low, high = range_of(question)
+    value = low if right is None else right
+    yield from broken_rules(
+        path,
+        (right is None, "value", _("is missing: the right answer."), "missing"),
         (
-            case.value is None and check.kind not in KNOWN_VALUES,
-            "value",
-            _("is missing: the right answer."),
-            "missing",
-        ),
-        (
-            case.value is not None and not low <= value <= high,
+            right is not None and not low <= value <= high,
             "value",
             _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
             % {"value": value, "low": low, "high": high, "name": question.name},

@@ -164,9 +164,12 @@ class SimulatedAnswers:
             for item in study.items.prefetch_related("candidates")
             for candidate in item.candidates.all()
         }
+        # Candidates among the others by blind key, questions by name.
         self.checks = {
-            (str(each.item_id), each.blind_key): each
-            for each in PlacedCheck.objects.filter(item__study=study).select_related("compared")
+            (str(each.item_id), each.question if each.is_question else each.blind_key): each
+            for each in PlacedCheck.objects.filter(item__study=study)
+            .select_related("compared")
+            .order_by("protocol__number")
         }
 
     def answer(
@@ -211,6 +214,9 @@ class SimulatedAnswers:
             return sorted(chance.sample(range(question["n"]), n))
         if (right := right_values(page).get((key, question["name"]))) is not None:
             return right
+        asked = self.checks.get((page["item"], question["name"]))
+        if asked is not None and asked.is_question:
+            return asked.expected
         low, high = question["min"], question["max"]
         value = low + self._share(names, key, bias) * (high - low)
         if (check := self.checks.get((page["item"], key or ""))) is not None:
@@ -298,6 +304,7 @@ def _subjects(
     question: dict[str, Any], page: dict[str, Any], values: dict[AnswerKey, Any]
 ) -> list[str | None]:
     about = page["candidates"] if question.get("about", "candidate") == "candidate" else [None]
+    about = [question["candidate"]] if "candidate" in question else about
     if (when := question.get("when")) is None:
         return list(about)
     limits = {name: when[name] for name in ("below", "above") if name in when}

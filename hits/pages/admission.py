@@ -135,7 +135,7 @@ def qualification_test_rows(
 def _case_rows(
     document: ProtocolDocument, index: int, test: QualificationTest
 ) -> list[dict[str, Any]]:
-    questions = [each for each in document.questions if each.kind in TESTED_KINDS]
+    questions = [each for each in document.study_questions if each.kind in TESTED_KINDS]
     return [
         {
             "prefix": f"t{index}-case{number}-",
@@ -295,7 +295,7 @@ def _answer_rows(
 ) -> list[dict[str, Any]]:
     questions = [
         each
-        for each in document.questions
+        for each in document.study_questions
         if each.kind in PRACTISED_KINDS
         and (each.about == ITEM and not each.options.is_comparison) is is_of_item
     ]

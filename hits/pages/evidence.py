@@ -27,6 +27,7 @@ from annotation.models import (
     Study,
     Submission,
 )
+from annotation.protocols.records import QUESTION_CHECK
 from console.templatetags.numbers import p_text
 from hits.models import SharedDevice
 from hits.questions import letter_at
@@ -154,6 +155,7 @@ def check_note(answer: CheckAnswer) -> FlagNote:
         "instructed": _("Did not do what a response said"),
         "known_alternative": _("Refused a known alternative"),
         "known_other": _("Took what is not an alternative"),
+        QUESTION_CHECK: _("Failed an attention check"),
     }.get(placed.kind, placed.kind)
     if answer.compared_value is not None:
         text = _("{value} beside {other}.").format(

@@ -39,6 +39,10 @@ QUESTION: Labels = {
     "when-any_of": gettext_lazy("One of these answers, one a line"),
     "when-below": gettext_lazy("Or less than"),
     "when-above": gettext_lazy("Or more than"),
+    "check-value": gettext_lazy("Right answer"),
+    "check-share": gettext_lazy("Share of pages, %"),
+    "check-tolerance": gettext_lazy("An answer may be off by"),
+    "check-holds_work": gettext_lazy("Work that fails it waits for a person"),
 }
 EXAMPLE: Labels = {
     "verdict": gettext_lazy("It is"),

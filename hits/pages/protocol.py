@@ -20,6 +20,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
+from annotation.check_placement import example_questions
 from annotation.exceptions import AnnotationError, DraftChanged
 from annotation.models import Item, Study
 from annotation.models.studies import CountedStudy
@@ -302,11 +303,11 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 def _previewed_page(
     study: CountedStudy, document: ProtocolDocument, item: Item, query: Mapping[str, str]
 ) -> str:
-    checks = []
+    checks = example_questions(document, item)
     if (previewed := previewed_check(document, item, query.get("placed"))) and previewed["placed"]:
         # Candidates stand where their letters say; workers see them in another order each.
         document = replace(document, order=Order(policy="fixed"))
-        checks = [previewed["placed"]]
+        checks = [previewed["placed"], *checks]
     try:
         with override(document.language or "en"):
             practised = practice_preview(study, document, query.get("practice", ""))

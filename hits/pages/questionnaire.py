@@ -14,7 +14,7 @@ from annotation.check_placement import example_check
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
-from annotation.protocols.fields import COMMON, KINDS
+from annotation.protocols.fields import KINDS, fields_of_kind
 from annotation.protocols.records import (
     FLAG_NAMES,
     MADE_KINDS,
@@ -28,6 +28,7 @@ from annotation.protocols.records import (
     ProtocolDocument,
     ProtocolQuestion,
     Qualifications,
+    QuestionCheck,
     Reason,
     Time,
 )
@@ -186,7 +187,7 @@ def title_of(check: Check) -> str:
 def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow]:
     wrong = {fault.path[1] for fault in faults if fault.path[:1] == ("checks",) and fault.path[1:]}
     n_most = max(3, MOST_CASES // max(len(document.checks), 1))
-    names = [question.name for question in document.questions]
+    names = [question.name for question in document.study_questions]
     rows = []
     for index, check in enumerate(document.checks):
         displayed: list[CheckCase | None] = [*check.cases[:n_most], None]
@@ -290,15 +291,18 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
 
 
 def question_values(data: Data, prefix: str) -> dict[str, Any]:
-    options = KINDS.get(data.get(f"{prefix}kind", "line"), KINDS["line"])
-    allowed = {*COMMON, *options.required, *options.optional}
-    allowed |= set() if options.is_comparison else {"about"}
+    kind = data.get(f"{prefix}kind", "line")
+    allowed = fields_of_kind(kind if kind in KINDS else "line")
     values = read_fields(data, prefix, ProtocolQuestion)
     values |= {name: _answers(data, f"{prefix}{name}") for name in ("points", "categories")}
     if data.get(f"{prefix}when-question"):
         labels = text_in(data, f"{prefix}when-any_of").split("\n")
         values["when"] = read_fields(data, f"{prefix}when-", Condition)
         values["when"]["any_of"] = [label.strip() for label in labels if label.strip()]
+    if f"{prefix}check-share" in data:
+        percent = data.get(f"{prefix}check-share", "")
+        values["check"] = read_fields(data, f"{prefix}check-", QuestionCheck)
+        values["check"]["share"] = share_of(percent, QuestionCheck.share)
     return {name: value for name, value in values.items() if name in allowed}
 
 
@@ -362,10 +366,14 @@ def _free_name(name: str, questions: list[ProtocolQuestion]) -> str:
     return f"{name}_{number}"
 
 
+# The field of a fault in all of a question's condition or check.
+WHOLE = {"when": "question", "check": "value"}
+
+
 def field_of(path: tuple[str | int, ...]) -> str:
     match path:
-        case ("questions", int(index), "when", *rest):
-            return f"q{index}-when-{rest[0] if rest else 'question'}"
+        case ("questions", int(index), "when" | "check" as part, *rest):
+            return f"q{index}-{part}-{rest[0] if rest else WHOLE[part]}"
         case ("questions", int(index), *rest):
             return f"q{index}-{rest[0] if rest else 'wording'}"
         case ("checks", *_rest):

@@ -31,6 +31,7 @@ from hits.pages.admission import (
     practice_rows,
     qualification_test_rows,
     score_rows,
+    value_choices,
 )
 from hits.pages.field_labels import in_words
 from hits.pages.questionnaire import CheckRow, check_rows, field_of, holding_rows, percent_of
@@ -62,6 +63,20 @@ class QuestionRow(Fold):
         kind = KINDS.get(self.question.kind, KINDS["line"])
         own = {*kind.required, *kind.optional}
         return own if kind.is_comparison else {*own, "about"}
+
+    @property
+    def right_answers(self) -> list[tuple[str, str]]:
+        check = self.question.check
+        return [] if check is None else value_choices(self.question, [check.value])
+
+    @property
+    def right_answer(self) -> str:
+        check = self.question.check
+        return "" if check is None or check.value is None else f"{check.value:g}"
+
+    @property
+    def check_percent(self) -> str:
+        return "" if self.question.check is None else percent_of(self.question.check.share)
 
 
 class ProtocolView:
@@ -177,7 +192,7 @@ class ProtocolView:
                 index,
                 f"e{index}-",
                 example,
-                score_rows(document, document.questions, example.scores if example else {}),
+                score_rows(document, document.study_questions, example.scores if example else {}),
             )
             for index, example in enumerate((*document.examples, None))
         ]

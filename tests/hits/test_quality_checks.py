@@ -3,10 +3,12 @@ import re
 from dataclasses import replace
 
 import pytest
+import yaml
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation.check_placement import example_questions
 from annotation.flags import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import (
@@ -17,24 +19,33 @@ from annotation.models import (
     SubmissionEvidence,
     WrittenAnswer,
 )
-from annotation.protocols.documents import plain_document
+from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import (
     Check,
     CheckCase,
     Completion,
+    Condition,
+    Example,
+    GradedCase,
     ProtocolDocument,
     ProtocolQuestion,
     Qualifications,
+    QualificationTest,
+    QuestionCheck,
 )
+from annotation.protocols.templates import write_yaml
 from annotation.protocols.validation import document_faults, source_faults
-from annotation.protocols.versions import save_draft
+from annotation.protocols.versions import save_draft, write_columns
+from annotation.stored_agreement import compute_agreement
 from annotation.study_files import file_names, study_download
 from hits import connections
+from hits.answers import read_answer_text
 from hits.collect import collect_batch
 from hits.connections import fetch_shared_devices
 from hits.contacts import record_of
+from hits.crowd.simulated import FaultyAnswers, SimulatedAnswers
 from hits.drafts import unflagged_assignments
-from hits.exceptions import MarketplaceFault
+from hits.exceptions import AnswerUnreadable, MarketplaceFault
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
 from hits.pages.desk import desk_facts, queue_of
 from hits.pages.terms import second_round
@@ -44,6 +55,7 @@ from marketplace.exceptions import MarketplaceError
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import codes_of, refused
+from tests.hits.test_questions import task_of
 from tests.hits.work import batch_of, hand_in, hit_on, published_batch
 from tests.marketplace.conftest import submit
 
@@ -176,6 +188,109 @@ def test_known_pictures_are_placed_in_another_pool():
     save_draft(study=study, document=draft)
     [placed] = PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
     assert (placed.item.key, placed.text, placed.expected) == ("boot", "coat on gown", 0)
+
+
+GUIDE = ProtocolQuestion(
+    "guide",
+    "category",
+    "Choose B to show that you read this page.",
+    about="item",
+    categories=("A", "B"),
+    check=QuestionCheck(value=1, share=0.5, holds_work=True),
+)
+AGAIN = replace(
+    LINE, name="again", wording="Answer 10 here.", check=QuestionCheck(value=10, share=1.0)
+)
+BEST = ProtocolQuestion("best", "preference", "Which is best?", ties=True)
+
+
+def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(client, ann, bob):
+    study = rating_study(n_items=4)
+    draft = ProtocolDocument((LINE, GUIDE, BEST, AGAIN), title="Rate")
+    assert document_faults(plain_document(draft)) == []
+    assert read_document(yaml.safe_load(write_yaml(draft))) == draft  # the label "B" of the value
+    save_draft(study=study, document=draft)
+    batch = published_batch(study, client, max_assignments=2)
+    assert [each.name for each in study.questions.all()] == ["appropriateness", "best"]
+    crowd = SimulatedAnswers(study, seed=1)
+    careless = FaultyAnswers(crowd, {"straight": "straight_line"}, seed=1)
+    n_guides = 0
+    for hit in Hit.objects.of(batch):
+        page = task_page(hit.item, hit.batch.document, hit.placed_checks)
+        task = task_of(page)
+        questions = {each["name"]: each for each in task["questions"]}
+        n_guides += "guide" in questions
+        [asked] = [each for each in hit.placed_checks if each.question == "again"]
+        assert asked.compared.blind_key == questions["again"]["candidate"]
+        page = task_page(hit.item, batch.document, hit.placed_checks)
+        assert page.count('data-question="again"') == 1  # about one of the responses
+        for worker, source in ((ann, crowd), (bob, careless)):
+            given = source.answer("straight" if worker is bob else "careful", task)
+            given["simulated"] = False  # else held, as it has no mark
+            submit(worker, hit.hit_id, worked_seconds=600, answer=json.dumps(given))
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert n_guides == 2  # its share of four pages
+    assert set(judgment_frame(study)["question"]) == {"appropriateness", "best"}
+    assert not WrittenAnswer.objects.exists()
+    answers = CheckAnswer.objects.order_by("pk")
+    assert answers.count() == 2 * (2 + 4)
+    failed = answers.filter(is_failed=True)
+    assert failed.values("submission__annotator").distinct().count() == 1  # the careless one
+    assert set(answers.filter(placed__question="guide").values_list("position", flat=True)) == {
+        None
+    }
+    store_evidence(study)
+    held = SubmissionEvidence.objects.filter(is_held=True).values_list("submission", flat=True)
+    of_guide = failed.filter(placed__question="guide").values_list("submission", flat=True)
+    assert set(held) == set(of_guide) != set()
+    rows = "".join(study_download("checks.csv").write(study)).splitlines()
+    assert len(rows) == 1 + answers.count()
+    computed = compute_agreement(study).questions.values_list("question__name", flat=True)
+    assert set(computed) == {"appropriateness", "best"}
+
+
+@pytest.mark.django_db
+def test_an_answer_to_a_check_that_is_not_on_the_page_is_refused():
+    study = rating_study(n_items=1)
+    draft = ProtocolDocument((LINE, GUIDE), title="Rate")
+    write_columns(study, draft)
+    item = study.items.get()
+    [placed] = example_questions(draft, item)
+    rows = [
+        {"candidate": each.blind_key, "question": LINE.name, "value": 5}
+        for each in item.candidates.all()
+    ]
+    rows += [{"candidate": None, "question": "guide", "value": 0}]
+    order = [each.blind_key for each in item.candidates.all()]
+    text = json.dumps({"version": 1, "item": str(item.pk), "order": order, "judgments": rows})
+    with refused(AnswerUnreadable, "unasked"):
+        read_answer_text(text, item, draft)
+    answer = read_answer_text(text, item, draft, [placed])
+    assert [(each.value, each.is_failed, each.position) for each in answer.checked] == [
+        (0, True, None)
+    ]
+    assert len(answer.judgments) == 2
+
+
+def test_what_a_question_that_is_a_check_cannot_be_is_refused():
+    def codes(*questions, **fields):
+        content = ProtocolDocument(questions=questions, title="Rate", **fields)
+        return codes_of(document_faults(plain_document(content)))
+
+    off_scale = replace(GUIDE, check=replace(GUIDE.check, value=7))
+    assert codes(LINE, off_scale) == ["off_scale"]
+    assert codes(LINE, replace(GUIDE, check=QuestionCheck())) == ["missing"]
+    assert codes(GUIDE) == ["only_checks"]
+    assert codes(LINE, replace(BEST, check=GUIDE.check)) == ["unknown_setting"]
+    after = replace(LINE, name="why", about="item", when=Condition("guide", ("A",)))
+    assert codes(LINE, GUIDE, after) == ["attention_check"]
+    about_check = replace(GOLD, question="again")
+    assert codes(LINE, AGAIN, checks=(about_check,)) == ["no_single_value"]
+    scored = Example("good", "Fine.", scores={"again": 10})
+    assert codes(LINE, AGAIN, examples=(scored,)) == ["no_single_value"]
+    case = GradedCase(candidate="Fine.", scores={"again": 10})
+    tests = Qualifications(tests=(QualificationTest(cases=(case,)),))
+    assert codes(LINE, AGAIN, qualifications=tests) == ["attention_check"]
 
 
 @pytest.fixture
