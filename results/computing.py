@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import models, transaction
 from django.db.models import Max
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -166,25 +167,51 @@ def create_result(
     computed: Computed,
     actor: AbstractBaseUser | None = None,
 ) -> Result:
+    result = number_result(
+        subject=subject,
+        kind=kind,
+        form=form,
+        fingerprint=fingerprint,
+        settings=computed.settings or {},
+        actor=actor,
+    )
+    finish_result(result, computed)
+    return result
+
+
+def number_result(
+    *,
+    subject: models.Model,
+    kind: str,
+    form: int,
+    fingerprint: str,
+    settings: Mapping[str, Any],
+    actor: AbstractBaseUser | None,
+) -> Result:
+    """The next result of its kind, not stored yet."""
     last = Result.objects.of(subject, kind).aggregate(last=Max("number"))["last"]
-    result = Result.objects.create(
+    return Result(
         subject=subject,
         kind=kind,
         number=(last or 0) + 1,
         form=form,
         fingerprint=fingerprint,
-        settings=dict(computed.settings or {}),
-        seed=computed.seed,
-        facts=dict(computed.facts),
-        notes=[{"text": str(one), "code": getattr(one, "code", "")} for one in computed.notes],
-        packed_record=None if computed.record is None else pack_record(computed.record),
+        settings=dict(settings),
         created_by_id=actor.pk if actor else None,
     )
+
+
+def finish_result(result: Result, computed: Computed) -> None:
+    result.seed, result.finished_at = computed.seed, timezone.now()
+    result.facts |= computed.facts
+    result.notes = [{"text": str(one), "code": getattr(one, "code", "")} for one in computed.notes]
+    if computed.record is not None:
+        result.packed_record = pack_record(computed.record)
+    result.save(force_update=result.pk is not None)
     ResultPart.objects.bulk_create(
         ResultPart(result=result, name=name, content=content)
         for name, content in computed.parts.items()
     )
-    return result
 
 
 def find_result(subject: models.Model, kind: str, fingerprint: str) -> Result | None:

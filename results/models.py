@@ -27,7 +27,9 @@ class ResultQuerySet(models.QuerySet["Result"]):
 
 
 class Result(models.Model):
-    """A computed result, which never changes: the same input and settings are computed once."""
+    """A computed result, which never changes: the same input and settings are computed once.
+
+    One that is computed in several jobs is stored when it is requested, without a record."""
 
     subject_type = models.ForeignKey(ContentType, on_delete=models.CASCADE, related_name="+")
     subject_id = models.PositiveBigIntegerField()
@@ -45,6 +47,7 @@ class Result(models.Model):
         USER, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, help_text="None while it is computed.")
 
     objects = ResultQuerySet.as_manager()
 

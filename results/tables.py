@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -11,6 +13,8 @@ from django.utils.translation import gettext as _
 from error_codes import CodedText
 from presentation import documents
 from presentation.documents import Cell, Number, P
+from presentation.libraries import pc, pq
+from presentation.row_files import Kind, RowFile, row_parquet
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -160,3 +164,31 @@ class Table:
 def sentence(code: str, text: str, **values: object) -> CodedText:
     """A sentence of a result, with the code that tests and programs know it by."""
     return CodedText(text.format(**values), code=code)
+
+
+# Rows of a part of a long table: what is decoded to read one of them.
+ROWS_A_PART = 100_000
+ROWS_A_BATCH = 2000
+
+
+def pack_rows(
+    name: str, columns: Mapping[str, Kind], rows: Iterable[Row]
+) -> Iterator[tuple[str, bytes]]:
+    """A table that grows without bound, as parts of a result: Parquet files of consecutive rows."""
+    values = (tuple(row[column] for column in columns) for row in rows)
+    for number in count():
+        if not (some := list(islice(values, ROWS_A_PART))):
+            return
+        yield f"{name}-{number}", b"".join(row_parquet(RowFile(columns, some)))
+
+
+def read_rows(result: Result, name: str, *, after: int = 0, **equal: Any) -> Iterator[Row]:
+    """The rows of a long table after as many, with these values in some of its columns."""
+    number, n_before = divmod(after, ROWS_A_PART)
+    while part := result.parts.filter(name=f"{name}-{number}").first():
+        table = pq.ParquetFile(BytesIO(part.content)).read().slice(n_before)
+        for column, value in equal.items():
+            table = table.filter(pc.equal(table[column], value))
+        for batch in table.to_batches(ROWS_A_BATCH):
+            yield from batch.to_pylist()
+        number, n_before = number + 1, 0

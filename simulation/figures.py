@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -14,13 +15,12 @@ from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
 from results.tables import Record
 from simulation.experiments import Experiment
-from simulation.models import SimulatedUser
 from simulation.users import MetaUser
 from stats.libraries import pd
 from stats.ranking import Measure
 
 # Of a design, or stored with a run.
-AnyUser = MetaUser | SimulatedUser
+AnyUser = MetaUser | SimpleNamespace
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3
 # Of the theme's colours; with more lines, twenty that are less far apart.

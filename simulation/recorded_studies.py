@@ -16,8 +16,9 @@ from annotation.protocols.templates import read_protocol
 from annotation.study_facts import request_study_job
 from annotation.uploads import PART_BYTES, SentFile, plain_file_name, require_size
 from presentation.records import group_values
+from results.models import Result
 from simulation.exceptions import DialoguesUnfit
-from simulation.models import DialogueLogPart, DialogueStudy, ExperimentVersion, StoredExperiment
+from simulation.models import DialogueLogPart, DialogueStudy, StoredExperiment
 from simulation.outcome_items import OutcomeItems, outcome_items
 from simulation.plans import plan_of
 from simulation.recorded_dialogues import SwitchingItems, log_sha256, require_log, switching_items
@@ -81,7 +82,7 @@ def request_dialogue_study(
     kind: DialogueStudy.Kind,
     title: str,
     experiment: StoredExperiment,
-    version: ExperimentVersion | None,
+    version: Result | None,
     file: SentFile | None,
     actor: User,
     final_user: str = "",
@@ -122,9 +123,7 @@ def request_dialogue_study(
 
 def make_dialogues(running: RunningJob) -> str:
     """Write the study's items in one transaction; then delete an uploaded log."""
-    rows = DialogueStudy.objects.select_related(
-        "study", "experiment__catalogue", "version__experiment__catalogue"
-    )
+    rows = DialogueStudy.objects.select_related("study", "experiment__catalogue", "version")
     dialogues = rows.filter(study=running.arguments["study"]).first()
     if dialogues is None or dialogues.experiment is None:
         raise DialoguesUnfit(_("The experiment was deleted meanwhile."))
@@ -195,10 +194,8 @@ def _items(dialogues: DialogueStudy, experiment: StoredExperiment, log: Path) ->
     )
 
 
-def _accepted(
-    experiment: StoredExperiment, version: ExperimentVersion | None
-) -> dict[str, list[str]]:
+def _accepted(experiment: StoredExperiment, version: Result | None) -> dict[str, list[str]]:
     """By target, from the grade that the version's users accepted (1 for a log)."""
-    least = plan_of(version.rules).relevant_from if version else 1
+    least = plan_of(version.settings).relevant_from if version else 1
     rows = experiment.judgments.filter(grade__gte=least).order_by("pk")
     return group_values(rows.values_list("target", "item"))

@@ -3,7 +3,7 @@ committed whole under its job's lease, so that a killed worker loses one piece o
 seed, target and turn: pieces done twice or in another order are equal."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -16,17 +16,25 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from results.computing import finish_result
+from results.models import Result
 from simulation.catalogue import Catalogue
 from simulation.critics import Critic
 from simulation.dialogues import DialogueLog, simulate
 from simulation.exceptions import ExperimentUnfit
 from simulation.experiments import Experiment, notes_of, outcomes
-from simulation.models import DialoguePiece, ExperimentVersion, SimulatedRecommender
-from simulation.plans import TRAINED, named_recommender, plan_of
+from simulation.models import DialoguePiece, StoredRecommender
+from simulation.plans import TRAINED, Plan, named_recommender, plan_of
 from simulation.recommenders import Recommender
 from simulation.stored_catalogues import read_stored, read_stored_critic
-from simulation.stored_experiments import FORM, subject_of, targets_of_experiment
-from simulation.stored_results import write_results
+from simulation.stored_experiments import (
+    FORM,
+    KIND,
+    find_experiment,
+    subject_of,
+    targets_of_experiment,
+)
+from simulation.stored_results import tabulate_experiment
 from simulation.targets import Targets
 from simulation.users import MetaUser
 from work.execution import RunningJob
@@ -42,48 +50,49 @@ def run_experiment_version(running: RunningJob) -> str:
     version = version_of(running)
     if version.finished_at is not None:
         return _("Result {number}.").format(number=version.number)
-    if not version.n_pieces:
+    if not version.pieces.exists():
         _plan_pieces(running, version)
     waiting = version.pieces.filter(done_at=None).order_by("pk").values_list("pk", flat=True)
     for piece in waiting:
         request_job(
             kind=RUN_PIECE,
-            subject=subject_of(version.experiment),
+            subject=subject_of(version.subject_id),
             arguments={"version": version.pk, "piece": piece},
             requested_by=running.job.requested_by,
         )
     if not waiting:
         _request_evaluation(running, version)
-    return _("Dialogues are simulated in {n} pieces.").format(n=f"{version.n_pieces:,}")
+    return _("Dialogues are simulated in {n} pieces.").format(n=f"{version.pieces.count():,}")
 
 
-def _plan_pieces(running: RunningJob, version: ExperimentVersion) -> None:
-    plan = plan_of(version.rules)
-    targets_of_experiment(version.experiment, plan)  # refuses before anything is requested
-    a_piece = max(1, min(MOST_USERS_A_PIECE, DIALOGUES_A_PIECE // version.experiment.n_targets))
+def _plan_pieces(running: RunningJob, version: Result) -> None:
+    plan, experiment = plan_of(version.settings), find_experiment(version)
+    targets_of_experiment(experiment, plan)  # refuses before anything is requested
+    a_piece = max(1, min(MOST_USERS_A_PIECE, DIALOGUES_A_PIECE // experiment.n_targets))
+    keys = [one["trained"] for one in version.facts["recommenders"]]
+    trained = StoredRecommender.objects.defer("checkpoint").in_bulk(filter(None, keys))
     pieces = [
         DialoguePiece(
             version=version,
-            recommender=recommender,
+            recommender=position,
+            trained=trained.get(key),
             seed=seed,
             first_user=first,
             n_users=min(a_piece, len(plan.users) - first),
         )
-        for recommender in version.recommenders.all()
+        for position, key in enumerate(keys)
         for seed in plan.settings.seeds
         for first in range(0, len(plan.users), a_piece)
     ]
     with transaction.atomic():
         running.hold()
         DialoguePiece.objects.bulk_create(pieces)
-        version.n_pieces = len(pieces)
-        version.save(update_fields=["n_pieces"])
 
 
 def run_piece(running: RunningJob) -> str:
     """The job of the last piece requests the evaluation."""
     version = version_of(running)
-    rows = version.pieces.select_related("recommender__trained").defer("log")
+    rows = version.pieces.select_related("trained").defer("log")
     if (piece := rows.filter(pk=running.arguments["piece"]).first()) is None:
         raise ExperimentUnfit(_("The experiment was deleted meanwhile."))
     if piece.done_at is None:
@@ -93,16 +102,15 @@ def run_piece(running: RunningJob) -> str:
     return _("{n} dialogues.").format(n=f"{piece.n_dialogues:,}")
 
 
-def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: DialoguePiece) -> None:
+def _simulate_piece(running: RunningJob, version: Result, piece: DialoguePiece) -> None:
     started = perf_counter()
-    plan = plan_of(version.rules)
-    catalogue = read_stored(version.experiment.catalogue)
-    critic = read_stored_critic(version.experiment.catalogue)
+    plan, catalogue, targets, critic = open_version(version)
+    named = version.facts["recommenders"][piece.recommender]
     log = simulate(
         catalogue,
-        targets_of_experiment(version.experiment, plan),
+        targets,
         plan.users[piece.first_user : piece.first_user + piece.n_users],
-        opened_recommender(piece.recommender, catalogue, critic),
+        opened_recommender(named, piece.trained, catalogue, critic),
         critic,
         n_turns=plan.settings.n_turns,
         seeds=(piece.seed,),
@@ -117,32 +125,45 @@ def _simulate_piece(running: RunningJob, version: ExperimentVersion, piece: Dial
         piece.save(update_fields=["log", "n_dialogues", "seconds", "done_at"])
 
 
+def open_version(version: Result) -> tuple[Plan, Catalogue, Targets, Critic]:
+    plan, experiment = plan_of(version.settings), find_experiment(version)
+    return (
+        plan,
+        read_stored(experiment.catalogue),
+        targets_of_experiment(experiment, plan),
+        read_stored_critic(experiment.catalogue),
+    )
+
+
 def opened_recommender(
-    row: SimulatedRecommender, catalogue: Catalogue, critic: Critic
+    named: Mapping[str, Any],
+    trained: StoredRecommender | None,
+    catalogue: Catalogue,
+    critic: Critic,
 ) -> Recommender:
     """A trained one as it was when the version was requested."""
-    if not row.spec.startswith(TRAINED):
-        return named_recommender(row.spec, catalogue, critic)
+    if not named["spec"].startswith(TRAINED):
+        return named_recommender(named["spec"], catalogue, critic)
     # Torch takes seconds, which only those wait for who trained something.
     from simulation.recommenders.trained.training import read_recommender
 
-    if row.trained is None or row.trained.sha256 != row.sha256:
+    if trained is None or trained.sha256 != named["sha256"]:
         raise ExperimentUnfit(
             _("{name} was trained further meanwhile. Run the experiment anew.").format(
-                name=row.name
+                name=named["name"]
             )
         )
     with TemporaryDirectory(prefix="assay-checkpoint-") as folder:
-        path = Path(folder) / f"{row.trained.pk}.pt"
-        path.write_bytes(bytes(row.trained.checkpoint or b""))
-        return read_recommender(path, catalogue, critic, name=row.name)
+        path = Path(folder) / f"{trained.pk}.pt"
+        path.write_bytes(bytes(trained.checkpoint or b""))
+        return read_recommender(path, catalogue, critic, name=named["name"])
 
 
-def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None:
+def _request_evaluation(running: RunningJob, version: Result) -> None:
     """Two jobs that end together request the same job, which runs once."""
     request_job(
         kind=EVALUATE_RUN,
-        subject=subject_of(version.experiment),
+        subject=subject_of(version.subject_id),
         arguments={"version": version.pk},
         requested_by=running.job.requested_by,
     )
@@ -151,27 +172,24 @@ def _request_evaluation(running: RunningJob, version: ExperimentVersion) -> None
 def evaluate_run(running: RunningJob) -> str:
     version = version_of(running)
     if version.finished_at is None:
-        experiment = joined_experiment(version)
+        computed = tabulate_experiment(joined_experiment(version))
         running.check()
         with transaction.atomic():
             running.hold()
-            write_results(version, experiment)
+            finish_result(version, computed)
     return _("Result {number}.").format(number=version.number)
 
 
-def joined_experiment(version: ExperimentVersion) -> Experiment:
-    plan = plan_of(version.rules)
-    catalogue = read_stored(version.experiment.catalogue)
-    critic = read_stored_critic(version.experiment.catalogue)
-    targets = targets_of_experiment(version.experiment, plan)
+def joined_experiment(version: Result) -> Experiment:
+    plan, catalogue, targets, critic = open_version(version)
     evaluated, records = {}, []
-    for row in version.recommenders.all():
+    for position, named in enumerate(version.facts["recommenders"]):
         pieces = [
             Piece(piece.first_user, piece.seed, unpacked_log(bytes(piece.log or b"")))
-            for piece in version.pieces.filter(recommender=row).order_by("pk")
+            for piece in version.pieces.filter(recommender=position).order_by("pk")
         ]
         log = joined_log(catalogue, targets, plan.users, plan.settings.seeds, critic, pieces)
-        evaluated[row.name] = outcomes(
+        evaluated[named["name"]] = outcomes(
             log, plan.settings.measures, qrels=plan.settings.qrels, carry=plan.settings.carry
         )
         records.append((log.recommender, critic))
@@ -179,9 +197,8 @@ def joined_experiment(version: ExperimentVersion) -> Experiment:
     return Experiment(catalogue, targets, plan.users, evaluated, plan.settings, notes)
 
 
-def version_of(running: RunningJob) -> ExperimentVersion:
-    rows = ExperimentVersion.objects.select_related("experiment__catalogue", "experiment__team")
-    version = rows.filter(pk=running.arguments["version"]).first()
+def version_of(running: RunningJob) -> Result:
+    version = Result.objects.filter(pk=running.arguments["version"], kind=KIND).first()
     if version is None:
         raise ExperimentUnfit(_("The experiment was deleted meanwhile."))
     if version.form != FORM and version.finished_at is None:
@@ -262,18 +279,16 @@ def joined_log(
 LOG_NAME = "dialogues.jsonl"
 
 
-def dialogue_rows(version: ExperimentVersion) -> Iterator[dict[str, Any]]:
-    plan = plan_of(version.rules)
-    catalogue = read_stored(version.experiment.catalogue)
-    targets = targets_of_experiment(version.experiment, plan)
-    critic = read_stored_critic(version.experiment.catalogue)
-    for piece in version.pieces.select_related("recommender").order_by("pk").iterator(chunk_size=1):
+def dialogue_rows(version: Result) -> Iterator[dict[str, Any]]:
+    plan, catalogue, targets, critic = open_version(version)
+    names = [one["name"] for one in version.facts["recommenders"]]
+    for piece in version.pieces.order_by("pk").iterator(chunk_size=1):
         users = plan.users[piece.first_user : piece.first_user + piece.n_users]
         part = Piece(0, piece.seed, unpacked_log(bytes(piece.log or b"")))
         log = joined_log(catalogue, targets, users, (piece.seed,), critic, [part])
-        yield from ({"recommender": piece.recommender.name} | row for row in log.rows())
+        yield from ({"recommender": names[piece.recommender]} | row for row in log.rows())
 
 
-def log_lines(version: ExperimentVersion) -> Iterator[str]:
+def log_lines(version: Result) -> Iterator[str]:
     for row in dialogue_rows(version):
         yield f"{json.dumps(row, ensure_ascii=False)}\n"

@@ -13,11 +13,10 @@ from accounts.audit import record
 from accounts.models import Team, User
 from annotation.models import Study
 from annotation.relevance import Judged
+from results.computing import find_result, lock_subject, number_result
+from results.models import Result
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import (
-    ExperimentVersion,
-    SimulatedRecommender,
-    SimulatedUser,
     StoredCatalogue,
     StoredExperiment,
     StoredRecommender,
@@ -38,9 +37,9 @@ from work.models import Job
 from work.tasks import request_job, stop_job
 
 RUN_EXPERIMENT = "run_experiment"
-# Version of the rows; rows of another form are not reused. Since 3, each seed draws first items
-# and random orders of its own. Since 4, the article's users have the target among the
-# alternatives.
+KIND = "experiment"
+# Results of another form are not reused. Since 3, each seed draws first items and random orders of
+# its own. Since 4, the article's users have the target among the alternatives.
 FORM = 4
 LONGEST_SLUG, ROWS_AT_ONCE, MOST_TRIES = 80, 2000, 5
 MOST_JUDGMENTS = 500_000
@@ -131,7 +130,7 @@ def _targets(
 
 def request_run(
     *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
-) -> ExperimentVersion:
+) -> Result:
     """Run an experiment in the background. Equal settings continue the existing version."""
     version = store_run(experiment=experiment, rules=rules, actor=actor)
     resume_run(version=version, actor=actor)
@@ -141,7 +140,7 @@ def request_run(
 @transaction.atomic
 def store_run(
     *, experiment: StoredExperiment, rules: Mapping[str, Any], actor: User | None
-) -> ExperimentVersion:
+) -> Result:
     """Store the version without requesting its jobs. Raises ExperimentUnfit."""
     plan = plan_of(rules)
     require_bearable(plan, experiment.n_targets)
@@ -149,9 +148,9 @@ def store_run(
     return _version(experiment, rules, plan, _trained(experiment, plan), actor)
 
 
-def same_experiment(version: ExperimentVersion) -> StoredExperiment | None:
+def same_experiment(version: Result) -> StoredExperiment | None:
     """An earlier experiment of the same name, inputs and settings: the form was sent twice."""
-    row = version.experiment
+    row = find_experiment(version)
     same = StoredExperiment.objects.filter(
         team=row.team_id, name=row.name, catalogue=row.catalogue_id, made_of=row.made_of,
         versions__fingerprint=version.fingerprint,
@@ -213,8 +212,8 @@ def _version(
     plan: Plan,
     trained: Mapping[str, StoredRecommender],
     actor: User | None,
-) -> ExperimentVersion:
-    StoredExperiment.objects.select_for_update().get(pk=experiment.pk)
+) -> Result:
+    lock_subject(experiment)
     inputs = [
         FORM,
         experiment.catalogue.sha256,
@@ -223,18 +222,21 @@ def _version(
         dict(rules),
     ]
     fingerprint = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
-    if same := experiment.versions.filter(fingerprint=fingerprint).first():
+    if same := find_result(experiment, KIND, fingerprint):
         return same
-    last = experiment.versions.aggregate(last=Max("number"))["last"]
-    version = ExperimentVersion.objects.create(
-        experiment=experiment,
-        number=(last or 0) + 1,
+    version = number_result(
+        subject=experiment,
+        kind=KIND,
         form=FORM,
         fingerprint=fingerprint,
-        rules=dict(rules),
-        created_by=actor,
+        settings=rules,
+        actor=actor,
     )
-    _write_plan(version, plan, trained)
+    version.facts = {
+        "users": [user.record() for user in plan.users],
+        "recommenders": [_recommender(spec, trained.get(spec)) for spec in plan.recommenders],
+    }
+    version.save()
     record(
         team=experiment.team,
         actor=actor,
@@ -245,49 +247,43 @@ def _version(
     return version
 
 
-def _write_plan(
-    version: ExperimentVersion, plan: Plan, trained: Mapping[str, StoredRecommender]
-) -> None:
-    SimulatedUser.objects.bulk_create(
-        SimulatedUser(version=version, position=position, **user.record())
-        for position, user in enumerate(plan.users)
-    )
-    for position, spec in enumerate(plan.recommenders):
-        row = trained.get(spec)
-        SimulatedRecommender.objects.create(
-            version=version,
-            position=position,
-            name=row.name if row else spec,
-            spec=spec,
-            trained=row,
-            sha256=row.sha256 if row else "",
-        )
+def _recommender(spec: str, trained: StoredRecommender | None) -> dict[str, Any]:
+    """A trained recommender keeps the checkpoint that it had at the time."""
+    if trained is None:
+        return {"name": spec, "spec": spec, "trained": None, "sha256": ""}
+    return {"name": trained.name, "spec": spec, "trained": trained.pk, "sha256": trained.sha256}
 
 
-def subject_of(experiment: StoredExperiment) -> str:
-    return f"experiment:{experiment.pk}"
+def find_experiment(version: Result) -> StoredExperiment:
+    experiment = version.subject
+    assert isinstance(experiment, StoredExperiment)
+    return experiment
 
 
-def jobs_of(version: ExperimentVersion) -> list[Job]:
+def subject_of(experiment: int) -> str:
+    return f"experiment:{experiment}"
+
+
+def jobs_of(version: Result) -> list[Job]:
     """The newest job of each part of a version."""
-    jobs = Job.objects.about(subject_of(version.experiment)).order_by("pk")
+    jobs = Job.objects.about(subject_of(version.subject_id)).order_by("pk")
     newest = {job.dedupe_key: job for job in jobs if job.arguments["version"] == version.pk}
     return list(newest.values())
 
 
-def resume_run(*, version: ExperimentVersion, actor: User | None) -> None:
+def resume_run(*, version: Result, actor: User | None) -> None:
     if version.finished_at is not None:
         return
     request_job(
         kind=RUN_EXPERIMENT,
-        subject=subject_of(version.experiment),
+        subject=subject_of(version.subject_id),
         arguments={"version": version.pk},
-        title=_("Running {name}").format(name=version.experiment.name),
+        title=_("Running {name}").format(name=find_experiment(version).name),
         requested_by=actor,
     )
 
 
-def stop_run(*, version: ExperimentVersion) -> None:
+def stop_run(*, version: Result) -> None:
     """Finished pieces stay."""
     for job in jobs_of(version):
         if job.is_unfinished:
@@ -297,7 +293,7 @@ def stop_run(*, version: ExperimentVersion) -> None:
 @transaction.atomic
 def delete_experiment(*, experiment: StoredExperiment, actor: User | None) -> None:
     """Running jobs end at their next step."""
-    for job in Job.objects.about(subject_of(experiment)).unfinished():
+    for job in Job.objects.about(subject_of(experiment.pk)).unfinished():
         stop_job(job=job)
     team, slug = experiment.team, experiment.slug
     details = {"name": experiment.name, "versions": experiment.versions.count()}

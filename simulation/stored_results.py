@@ -2,23 +2,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from django.db import models
-from django.utils import timezone
 
-from annotation.bulk import batched
-from results.models import pack_record
+from presentation.row_files import Kind
+from results.kinds import Computed
+from results.tables import Row, pack_rows
 from simulation.comparisons import Causes, Comparison, causes, compare_all, sensitivity
 from simulation.experiments import Experiment
-from simulation.models import (
-    ExperimentVersion,
-    SeedResult,
-    SensitivityRow,
-    TargetValue,
-    TurnResult,
-)
 from simulation.reports import results_table
 
-ROWS_AT_ONCE = 2000
 # Draws per share of the judgments; each evaluates all dialogues.
 N_REPEATS = 5
 CELLS = {
@@ -30,26 +21,44 @@ CELLS = {
 INTERVAL = ("delta", "ci_low", "ci_high")
 # Columns of texts, which are empty where a record has None.
 TEXTS = ("reason", "ci_method")
+RESULT_KINDS: dict[str, Kind] = {
+    "recommender": "text",
+    "user": "text",
+    "kind": "text",
+    "tolerance": "integer",
+    "p_switch": "number",
+    "measure": "text",
+    "turn": "integer",
+    "mean": "number",
+    "ci_low": "number",
+    "ci_high": "number",
+    "ci_method": "text",
+    "reason": "text",
+    "n_targets": "integer",
+    "judged": "number",
+}
+KEYS: dict[str, Kind] = {"recommender": "text", "user": "text", "measure": "text"}
+TAUS: dict[str, Kind] = {"tau": "number", "tau_low": "number", "tau_high": "number"}
+ROWS: dict[str, dict[str, Kind]] = {
+    "turns": RESULT_KINDS,
+    "seeds": KEYS | {"turn": "integer", "mean": "number", "seed": "integer"},
+    "targets": KEYS | {"target": "text", "value": "number"},
+    "sensitivity": KEYS
+    | {"choice": "text", "value": "text", "mean": "number"}
+    | TAUS
+    | {"reason": "text"},
+}
 
 
-def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
-    users = {row.name: row for row in version.users.all()}
-    recommenders = {row.name: row for row in version.recommenders.all()}
-
-    def with_keys(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"recommender": recommenders[row["recommender"]], "user": users[row["user"]]}
-
-    tables: tuple[tuple[type[models.Model], Iterable[dict[str, Any]]], ...] = (
-        (TurnResult, (_without_none(row.record()) for row in experiment.rows())),
-        (SeedResult, _seed_results(experiment)),
-        (TargetValue, _target_values(experiment)),
-        (SensitivityRow, _sensitivity(experiment)),
-    )
-    for model, rows in tables:
-        for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
-            model._default_manager.bulk_create(
-                model(version=version, **with_keys(row)) for row in some
-            )
+def tabulate_experiment(experiment: Experiment) -> Computed:
+    """What is read whole as the record, and long tables as parts."""
+    users = {user.name: user.record() for user in experiment.users}
+    tables: dict[str, Iterable[Row]] = {
+        "turns": (users[row.user] | _without_none(row.record()) for row in experiment.rows()),
+        "seeds": _seed_results(experiment),
+        "targets": _target_values(experiment),
+        "sensitivity": _sensitivity(experiment),
+    }
     table = results_table(experiment)
     record = {
         "comparisons": list(map(_comparison, compare_all(experiment))),
@@ -59,8 +68,12 @@ def write_results(version: ExperimentVersion, experiment: Experiment) -> None:
         "notes": experiment.notes,
         "faults": table.faults,
     }
-    version.packed_record, version.finished_at = pack_record(record), timezone.now()
-    version.save(update_fields=["packed_record", "finished_at"])
+    parts = {
+        part: content
+        for name, rows in tables.items()
+        for part, content in pack_rows(name, ROWS[name], rows)
+    }
+    return Computed(record=record, parts=parts)
 
 
 def _without_none(record: dict[str, Any]) -> dict[str, Any]:

@@ -241,17 +241,28 @@ def stretch(
 
     They are not counted: an index finds the key, whatever stands before it.
     """
-    limit = min(_natural(request.query_params.get("limit"), USUAL_ROWS) or 1, MOST_ROWS)
-    after = _natural(request.query_params.get("after"), 0)
+    after, limit = stretch_bounds(request)
     # The keys alone first: what has to be sorted is then narrow.
     keys = list(rows.order_by("pk").filter(pk__gt=after).values_list("pk", flat=True)[: limit + 1])
     items = rows.filter(pk__in=keys[:limit]).order_by("pk")
     results = serializer(items, many=True, context={"request": request}).data
+    last = keys[limit - 1] if len(keys) > limit else None
+    return answer_stretch(request, results, limit, last)
+
+
+def stretch_bounds(request: Request) -> tuple[int, int]:
+    """The key after which rows are asked for, and how many."""
+    limit = min(_natural(request.query_params.get("limit"), USUAL_ROWS) or 1, MOST_ROWS)
+    return _natural(request.query_params.get("after"), 0), limit
+
+
+def answer_stretch(request: Request, rows: Any, limit: int, last: int | None) -> Response:
+    """`last` is the key of the last row if others follow."""
     next_address = None
-    if len(keys) > limit:
-        query = request.query_params.dict() | {"limit": limit, "after": keys[limit - 1]}
+    if last is not None:
+        query = request.query_params.dict() | {"limit": limit, "after": last}
         next_address = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
-    return Response({"next": next_address, "results": results})
+    return Response({"next": next_address, "results": rows})
 
 
 def _natural(text: str | None, usual: int) -> int:

@@ -1,7 +1,7 @@
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
-from django.forms.models import model_to_dict
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -9,14 +9,23 @@ from rest_framework.response import Response
 
 from accounts.roles import Permission
 from console.api.endpoint import Endpoint, Input, address_of
-from console.api.operations import lists, page, reads, stretch, stretches, writes
+from console.api.operations import (
+    answer_stretch,
+    lists,
+    page,
+    reads,
+    stretch_bounds,
+    stretches,
+    writes,
+)
+from results.models import Result
+from results.tables import read_rows
 from simulation.api.experiments import MOST_SEED
-from simulation.models import ExperimentVersion, SensitivityRow, TargetValue, TurnResult
 from simulation.pages.forms import DEFAULT_MEASURES, RunForm
 from simulation.pages.tables import StoredRun
 from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import EMBEDDING, MOST_TURNS, RANDOM
-from simulation.stored_experiments import request_run, resume_run, stop_run
+from simulation.stored_experiments import KIND, request_run, resume_run, stop_run
 from stats.ranking import measure
 
 LONGEST_USER = 200
@@ -65,13 +74,13 @@ class ExperimentRunInput(Input):
             raise serializers.ValidationError(f"{error}.") from None
 
 
-class ExperimentRunRowSerializer(serializers.ModelSerializer[ExperimentVersion]):
+class ExperimentRunRowSerializer(serializers.ModelSerializer[Result]):
     """A run by some settings, which never change."""
 
-    settings = serializers.DictField(source="rules")
+    settings = serializers.DictField()
 
     class Meta:
-        model = ExperimentVersion
+        model = Result
         fields = ["number", "settings", "fingerprint", "created_at", "finished_at"]
 
 
@@ -111,7 +120,7 @@ class Runs(Endpoint):
 
         Access: members of the team, but for who adjudicates blind.
         """
-        rows = self.experiment(slug).versions.order_by("-number").defer("packed_record")
+        rows = Result.objects.of(self.experiment(slug), KIND)
         return page(request, rows, ExperimentRunRowSerializer)
 
     @writes("request_run", ExperimentRunInput, ExperimentRunSerializer, status=HTTPStatus.ACCEPTED)
@@ -162,60 +171,66 @@ class ResumeRun(Endpoint):
 
 def _run(
     endpoint: Endpoint, slug: str, number: int, permission: Permission = Permission.VIEW
-) -> ExperimentVersion:
+) -> Result:
     experiment = endpoint.experiment(slug, permission)
-    version: ExperimentVersion = get_object_or_404(experiment.versions, number=number)
+    version: Result = get_object_or_404(experiment.versions, number=number)
     return version
 
 
-def _record(version: ExperimentVersion) -> dict[str, Any]:
+def _record(version: Result) -> dict[str, Any]:
     standing = standing_of_run(version)
     names = ("n_done", "n_total", "is_finished", "is_under_way", "problems")
     record = dict(ExperimentRunRowSerializer(version).data)
     return record | {name: getattr(standing, name) for name in names} | content_of(version)
 
 
-def _accepted(request: Request, slug: str, version: ExperimentVersion) -> Response:
-    version.refresh_from_db(fields=["n_pieces", "packed_record", "finished_at"])
+def _accepted(request: Request, slug: str, version: Result) -> Response:
+    version.refresh_from_db(fields=["packed_record", "finished_at"])
     headers = {"Location": address_of(request, "run", slug, version.number), "Retry-After": "2"}
     return Response(_record(version), status=HTTPStatus.ACCEPTED, headers=headers)
 
 
-class OfRunSerializer(serializers.ModelSerializer[Any]):
-    """What every row of a run names."""
+class RunRowSerializer(serializers.Serializer[Any]):
+    """What every row of a run names; `id` counts from one in its table."""
 
-    recommender = serializers.CharField(source="recommender.name")
-    user = serializers.CharField(source="user.name")
+    id = serializers.IntegerField()
+    recommender = serializers.CharField()
+    user = serializers.CharField()
+    measure = serializers.CharField()
 
 
-class TurnResultSerializer(OfRunSerializer):
+class TurnResultSerializer(RunRowSerializer):
     """A mean over targets at a turn, with its interval; `reason` where there is none."""
 
-    class Meta:
-        model = TurnResult
-        fields = [
-            *("id", "recommender", "user", "measure", "turn", "mean", "ci_low", "ci_high"),
-            *("ci_method", "reason", "n_targets", "judged"),
-        ]
+    turn = serializers.IntegerField()
+    mean = serializers.FloatField(allow_null=True)
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
+    ci_method = serializers.CharField()
+    reason = serializers.CharField()
+    n_targets = serializers.IntegerField()
+    judged = serializers.FloatField(
+        allow_null=True, help_text="Share judged of the first ten items."
+    )
 
 
-class TargetValueSerializer(OfRunSerializer):
+class TargetValueSerializer(RunRowSerializer):
     """A target's value at the last turn, the mean over seeds."""
 
-    class Meta:
-        model = TargetValue
-        fields = ["id", "recommender", "user", "measure", "target", "value"]
+    target = serializers.CharField()
+    value = serializers.FloatField()
 
 
-class SensitivitySerializer(OfRunSerializer):
+class SensitivitySerializer(RunRowSerializer):
     """A mean under another choice, and Kendall's tau-b of the order of recommenders there."""
 
-    class Meta:
-        model = SensitivityRow
-        fields = [
-            *("id", "recommender", "user", "measure", "choice", "value", "mean"),
-            *("tau", "tau_low", "tau_high", "reason"),
-        ]
+    choice = serializers.CharField(help_text="qrels, carry, turn, share judged or user.")
+    value = serializers.CharField()
+    mean = serializers.FloatField()
+    tau = serializers.FloatField(allow_null=True)
+    tau_low = serializers.FloatField(allow_null=True)
+    tau_high = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField()
 
 
 class Turns(Endpoint):
@@ -225,8 +240,7 @@ class Turns(Endpoint):
 
         Access: those who may export.
         """
-        rows = _run(self, slug, number, Permission.EXPORT).results
-        return stretch(request, rows.select_related("recommender", "user"), TurnResultSerializer)
+        return _stretch(self, slug, number, "turns", TurnResultSerializer)
 
 
 class TargetValues(Endpoint):
@@ -236,8 +250,7 @@ class TargetValues(Endpoint):
 
         Access: those who may export.
         """
-        rows = _run(self, slug, number, Permission.EXPORT).target_values
-        return stretch(request, rows.select_related("recommender", "user"), TargetValueSerializer)
+        return _stretch(self, slug, number, "targets", TargetValueSerializer)
 
 
 class Sensitivity(Endpoint):
@@ -247,36 +260,36 @@ class Sensitivity(Endpoint):
 
         Access: those who may export.
         """
-        rows = _run(self, slug, number, Permission.EXPORT).sensitivity
-        return stretch(request, rows.select_related("recommender", "user"), SensitivitySerializer)
+        return _stretch(self, slug, number, "sensitivity", SensitivitySerializer)
+
+
+def _stretch(
+    endpoint: Endpoint, slug: str, number: int, table: str, serializer: type[RunRowSerializer]
+) -> Response:
+    version = _run(endpoint, slug, number, Permission.EXPORT)
+    after, limit = stretch_bounds(endpoint.request)
+    some = list(islice(read_rows(version, table, after=after), limit + 1))
+    rows = [{"id": key, **row} for key, row in enumerate(some[:limit], after + 1)]
+    last = after + limit if len(some) > limit else None
+    return answer_stretch(endpoint.request, serializer(rows, many=True).data, limit, last)
 
 
 Record = dict[str, Any]
-OF_THE_DATABASE = ("id", "version")
 
 
-def content_of(version: ExperimentVersion) -> Record:
+def content_of(version: Result) -> Record:
     """`answer`, `details`, `tables`, `notes` and `faults`; all empty before the run is finished."""
     if version.finished_at is None:
         return {"answer": "", "details": [], "tables": {}, "notes": [], "faults": []}
     run = StoredRun(version)
     view = ExperimentView(run, {})
     names = ("comparisons", "causes", "switches", "improvements")
+    columns = [name for name in TurnResultSerializer().get_fields() if name != "id"]
+    results = [{name: getattr(row, name) for name in columns} for row in run.last.values()]
     return {
         "answer": view.answer.first_sentence,
         "details": list(view.answer.details),
-        "tables": {"results": list(map(_row_record, run.last.values()))}
-        | {name: version.record[name] for name in names},
+        "tables": {"results": results} | {name: version.record[name] for name in names},
         "notes": version.record["notes"],
         "faults": version.record["faults"],
-    }
-
-
-def _row_record(row: Any) -> Record:
-    """With the names of recommender and user in place of keys."""
-    values = {
-        name: value for name, value in model_to_dict(row).items() if name not in OF_THE_DATABASE
-    }
-    return values | {
-        name: getattr(row, name).name for name in ("recommender", "user") if name in values
     }

@@ -13,15 +13,8 @@ from simulation.models.dialogue_studies import (
 )
 from simulation.models.experiments import (
     DialoguePiece,
-    ExperimentVersion,
-    SeedResult,
-    SensitivityRow,
-    SimulatedRecommender,
-    SimulatedUser,
     StoredExperiment,
     TargetJudgment,
-    TargetValue,
-    TurnResult,
 )
 
 __all__ = [
@@ -29,19 +22,12 @@ __all__ = [
     "DialogueLogPart",
     "DialoguePiece",
     "DialogueStudy",
-    "ExperimentVersion",
     "FinalItem",
     "RecordedTurn",
-    "SeedResult",
-    "SensitivityRow",
     "SimulatedOutcome",
-    "SimulatedRecommender",
-    "SimulatedUser",
     "StoredCatalogue",
     "StoredExperiment",
     "StoredRecommender",
     "TargetJudgment",
-    "TargetValue",
     "TrainingEpoch",
-    "TurnResult",
 ]

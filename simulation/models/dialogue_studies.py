@@ -1,7 +1,8 @@
 from django.db import models
 
 from annotation.models import Item, Study
-from simulation.models.experiments import ExperimentVersion, StoredExperiment
+from results.models import Result
+from simulation.models.experiments import StoredExperiment
 from work.contents import ContentField
 
 ID_LENGTH = 255
@@ -32,11 +33,11 @@ class DialogueStudy(models.Model):
         help_text="Whose catalogue and judgments the items are made with.",
     )
     version = models.ForeignKey(
-        ExperimentVersion,
+        Result,
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
-        related_name="dialogue_studies",
+        related_name="+",
         help_text="Whose dialogues they are; empty where a log was sent.",
     )
     most_targets = models.PositiveIntegerField(

@@ -38,7 +38,6 @@ from results.shown import ShownResult
 from simulation.exceptions import SimulationError
 from simulation.models import (
     DialogueStudy,
-    ExperimentVersion,
     StoredExperiment,
 )
 from simulation.outcome_study import LEAST_TARGETS
@@ -301,16 +300,16 @@ class NewDialogueStudyForm(PlainForm):
             self._check_outcomes(self._version(int(data["dialogues"].partition(":")[2])), data)
         return data
 
-    def _check_outcomes(self, version: ExperimentVersion, data: dict[str, Any]) -> None:
+    def _check_outcomes(self, version: Result, data: dict[str, Any]) -> None:
         """What can be checked before the dialogues are read, while it can still be changed."""
-        if (n_targets := self.experiments[version.experiment_id].n_targets) < LEAST_TARGETS:
+        if (n_targets := self.experiments[version.subject_id].n_targets) < LEAST_TARGETS:
             text = _("The experiment has {n} targets; an outcome study needs {least}.")
             text = text.format(n=n_targets, least=LEAST_TARGETS)
             self.add_error("dialogues", forms.ValidationError(text, code="too_few_targets"))
-        if len(version.rules["recommenders"]) < 2:
+        if len(version.settings["recommenders"]) < 2:
             text = _("The result is of one recommender; an outcome study needs two.")
             self.add_error("dialogues", forms.ValidationError(text, code="one_recommender"))
-        names = list(version.users.order_by("position").values_list("name", flat=True))
+        names = [one["name"] for one in version.facts["users"]]
         wanted = data.get("final_user")
         if wanted and wanted not in names:
             text = _("The result has no user “{name}”. It has: {names}.")
@@ -323,7 +322,7 @@ class NewDialogueStudyForm(PlainForm):
         data = self.cleaned_data
         what, _colon, key = data["dialogues"].partition(":")
         version = self._version(int(key)) if what == VERSION else None
-        experiment = self.experiments[version.experiment_id if version else int(key)]
+        experiment = self.experiments[version.subject_id if version else int(key)]
         names = ("title", "final_user", "most_targets", "per_target", "seed")
         return {name: data[name] for name in names} | {
             "kind": KIND(data["kind"]),
@@ -332,11 +331,9 @@ class NewDialogueStudyForm(PlainForm):
             "file": None if version else data["file"],
         }
 
-    def _version(self, key: int) -> ExperimentVersion:
+    def _version(self, key: int) -> Result:
         rows = (one.finished for one in self.experiments.values())  # type: ignore[attr-defined]
-        versions: dict[int, ExperimentVersion] = {
-            version.pk: version for some in rows for version in some
-        }
+        versions: dict[int, Result] = {version.pk: version for some in rows for version in some}
         return versions[key]
 
 
@@ -345,9 +342,9 @@ def experiments_of(user: User) -> dict[int, StoredExperiment]:
     recommenders."""
     rows = StoredExperiment.objects.visible_to(user).filter(team__in=teams_to_import_into(user))
     found = {one.pk: one for one in rows.select_related("team", "catalogue")[:MOST_OFFERED]}
-    versions = ExperimentVersion.objects.filter(experiment__in=list(found))
+    versions = Result.objects.filter(experiment__in=list(found))
     for one in found.values():
         one.finished = []  # type: ignore[attr-defined]
     for version in versions.exclude(finished_at=None).order_by("-number").defer("packed_record"):
-        found[version.experiment_id].finished.append(version)  # type: ignore[attr-defined]
+        found[version.subject_id].finished.append(version)  # type: ignore[attr-defined]
     return found

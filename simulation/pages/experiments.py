@@ -20,9 +20,11 @@ from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES
 from presentation.table_files import TABLE_FORMS, write_table
+from results.computing import find_result
+from results.models import Result
 from results.pages import choose_version, draw_chart, name_download
 from simulation.exceptions import SimulationError
-from simulation.models import ExperimentVersion, StoredExperiment, StoredRecommender
+from simulation.models import StoredExperiment, StoredRecommender
 from simulation.pages.catalogues import (
     DRAWN,
     STAND_IN,
@@ -39,18 +41,21 @@ from simulation.pages.forms import (
     sources_of,
     users_again,
 )
-from simulation.pages.tables import ROWS, TABLES, StoredRun
+from simulation.pages.tables import TABLES, StoredRun
 from simulation.pages.view import ExperimentView, standing_of_run
 from simulation.plans import TRAINED
 from simulation.run_pieces import LOG_NAME, log_lines
 from simulation.stored_experiments import (
+    KIND,
     create_experiment,
     delete_experiment,
+    find_experiment,
     resume_run,
     same_experiment,
     stop_run,
     store_run,
 )
+from simulation.stored_results import ROWS
 
 
 def experiment_for(
@@ -72,7 +77,7 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind; those who may analyse run it."""
     is_post = request.method == "POST"
     row = experiment_for(request, slug, Permission.ANALYSE if is_post else Permission.VIEW)
-    versions = list(row.versions.defer("packed_record"))
+    versions = list(Result.objects.of(row, KIND))
     version = choose_version(request, versions)
     form = _form(request, row, version)
     if form is not None and is_post and form.is_valid():
@@ -85,7 +90,7 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _run(
     request: HttpRequest, row: StoredExperiment, form: RunForm, *, is_check: bool
-) -> ExperimentVersion | None:
+) -> Result | None:
     """None if it is only a check, or if refused, with errors in the form."""
     try:
         with transaction.atomic():
@@ -97,21 +102,19 @@ def _run(
     return None if is_check else version
 
 
-def _form(
-    request: HttpRequest, row: StoredExperiment, version: ExperimentVersion | None
-) -> RunForm | None:
+def _form(request: HttpRequest, row: StoredExperiment, version: Result | None) -> RunForm | None:
     if not may(request, Permission.ANALYSE):
         return None
     data = request.POST if request.method == "POST" else None
-    initial = initial_of(version.rules, form=version.form) if version else {}
+    initial = initial_of(version.settings, form=version.form) if version else {}
     return RunForm(trained_choices(row), data, initial=initial)
 
 
 def _page(
     request: HttpRequest,
     row: StoredExperiment,
-    versions: list[ExperimentVersion],
-    version: ExperimentVersion | None,
+    versions: list[Result],
+    version: Result | None,
     form: RunForm | None,
 ) -> HttpResponse:
     finished = version if version is not None and version.finished_at is not None else None
@@ -139,12 +142,12 @@ def _page(
     return render(request, "simulation/experiment.html", context, status=status)
 
 
-def _other_users(version: ExperimentVersion | None) -> list[str]:
+def _other_users(version: Result | None) -> list[str]:
     """Users of another run with the offered settings, if they differ from the version's."""
     if version is None:
         return []
-    users, mode = users_again(version.rules), version.rules["mode"]
-    return [] if are_same_users(users, version.rules["users"], mode=mode) else users
+    users, mode = users_again(version.settings), version.settings["mode"]
+    return [] if are_same_users(users, version.settings["users"], mode=mode) else users
 
 
 @require_safe
@@ -200,7 +203,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
     file."""
     row = experiment_for(request, slug)
-    version = choose_version(request, row.versions.defer("packed_record"))
+    version = choose_version(request, Result.objects.of(row, KIND))
     if version is None or version.finished_at is None:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)
@@ -226,16 +229,16 @@ def new_experiment(request: HttpRequest) -> HttpResponse:
         version = _create(request, form, teams, is_check=is_check)
         if version is not None and not is_check:
             resume_run(version=version, actor=person(request))
-            return redirect("console:experiment", version.experiment.slug)
+            return redirect("console:experiment", find_experiment(version).slug)
         seconds = _seconds(form, version)
     context = {"form": form, "seconds": seconds}
     return render(request, "simulation/new.html", context, status=422 if form.errors else 200)
 
 
-def _seconds(form: ExperimentForm, version: ExperimentVersion | None) -> float | None:
+def _seconds(form: ExperimentForm, version: Result | None) -> float | None:
     if version is None or form.plan is None:
         return None
-    experiment = version.experiment
+    experiment = find_experiment(version)
     return form.plan.seconds(experiment.n_targets, experiment.catalogue.n_items)
 
 
@@ -262,7 +265,7 @@ def _first_catalogue(choices: list[tuple[str, str]], source: Source | None) -> s
 
 def _create(
     request: HttpRequest, form: ExperimentForm, teams: list[Team], *, is_check: bool
-) -> ExperimentVersion | None:
+) -> Result | None:
     """The run, stored with its catalogue and experiment in one transaction. None if it is only a
     check, or if refused, with errors in the form."""
     try:
@@ -274,11 +277,11 @@ def _create(
         form.add_error(None, ValidationError(str(refused), code=refused.code))
         return None
     if same is not None and not is_check:
-        return same.versions.get(fingerprint=version.fingerprint)
+        return find_result(same, KIND, version.fingerprint)
     return version
 
 
-def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> ExperimentVersion:
+def _store(request: HttpRequest, form: ExperimentForm, teams: list[Team]) -> Result:
     data, source, actor = form.cleaned_data, form.source, person(request)
     team = next(team for team in teams if team.pk == source.team_id)
     # The same form may be sent twice at once. What else is stored for the team goes on meanwhile.
@@ -322,7 +325,7 @@ def _content(name: str, run: StoredRun) -> tuple[str, Any] | None:
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """Access: those who may export."""
     row = experiment_for(request, slug, Permission.EXPORT)
-    version = choose_version(request, row.versions.exclude(finished_at=None).defer("packed_record"))
+    version = choose_version(request, Result.objects.of(row, KIND).exclude(finished_at=None))
     content = None if version is None else _content(name, StoredRun(version))
     if version is None or content is None:
         raise Http404(f"There is no download {name}.")

@@ -7,15 +7,12 @@ from typing import Any
 from django.utils.translation import gettext as _, gettext_lazy
 
 from presentation.documents import Cell, Column, Number, P, Table
-from presentation.row_files import Kind, RowFile
+from presentation.row_files import RowFile
+from results.models import Result
+from results.tables import read_rows
 from simulation.experiments import EVALUATION_BY_MODE
-from simulation.models import (
-    ExperimentVersion,
-    SensitivityRow,
-    SimulatedRecommender,
-    SimulatedUser,
-    TurnResult,
-)
+from simulation.stored_experiments import find_experiment
+from simulation.stored_results import ROWS
 
 BOLD = gettext_lazy(
     "Bold: the highest of its column, unless all rows are equal. Percentages are of the "
@@ -39,77 +36,49 @@ METHODS = {
 
 
 class StoredRun:
-    def __init__(self, version: ExperimentVersion) -> None:
+    def __init__(self, version: Result) -> None:
         self.version = version
-
-    @cached_property
-    def users(self) -> dict[int, SimulatedUser]:
-        return {row.pk: row for row in self.version.users.order_by("position")}
-
-    @cached_property
-    def recommenders(self) -> dict[int, SimulatedRecommender]:
-        return {row.pk: row for row in self.version.recommenders.order_by("position")}
-
-    @property
-    def names(self) -> list[str]:
-        return [row.name for row in self.recommenders.values()]
-
-    @property
-    def user_names(self) -> list[str]:
-        return [row.name for row in self.users.values()]
-
-    @property
-    def measures(self) -> list[str]:
-        measures: list[str] = self.version.rules["measures"]
-        return measures
+        self.names: list[str] = [one["name"] for one in version.facts["recommenders"]]
+        self.user_names: list[str] = [one["name"] for one in version.facts["users"]]
+        self.measures: list[str] = version.settings["measures"]
 
     @property
     def is_mixed(self) -> bool:
         """Whether each user is evaluated by what it accepts, SimBase by the target alone."""
-        return bool(self.version.rules["qrels"] == "accepted")
+        return bool(self.version.settings["qrels"] == "accepted")
 
     @property
     def is_articles(self) -> bool:
-        rules = self.version.rules
+        rules = self.version.settings
         return (rules["qrels"], rules["carry"]) == EVALUATION_BY_MODE["paper"]
 
     @property
     def last_turn(self) -> int:
-        return int(self.version.rules["n_turns"])
+        return int(self.version.settings["n_turns"])
 
     @cached_property
     def n_targets(self) -> int:
-        return next(iter(self.last.values())).n_targets
+        n_targets: int = next(iter(self.last.values())).n_targets
+        return n_targets
 
     @cached_property
-    def last(self) -> dict[tuple[str, str, str], TurnResult]:
-        rows = self._with_names(self.version.results.filter(turn=self.last_turn))
-        return {(row.user.name, row.recommender.name, row.measure): row for row in rows}
+    def last(self) -> dict[tuple[str, str, str], SimpleNamespace]:
+        rows = self.long_rows("turns", turn=self.last_turn)
+        return {(row.user, row.recommender, row.measure): row for row in rows}
 
-    def by_turn(self, measure: str) -> list[TurnResult]:
-        rows = self._with_names(self.version.results.filter(measure=measure))
-        return sorted(rows, key=lambda row: self.names.index(row.recommender.name))
+    def long_rows(self, table: str, **equal: Any) -> list[SimpleNamespace]:
+        return [SimpleNamespace(**row) for row in read_rows(self.version, table, **equal)]
 
     def rows(self, table: str) -> list[SimpleNamespace]:
         """Of comparisons, causes, switches or improvements."""
         return [SimpleNamespace(**row) for row in self.version.record[table]]
 
-    def sensitivity(self, measure: str) -> list[SensitivityRow]:
-        return list(self._with_names(self.version.sensitivity.filter(measure=measure)))
-
-    def _with_names(self, rows: Any) -> Iterator[Any]:
-        for row in rows:
-            row.recommender = self.recommenders[row.recommender_id]
-            row.user = self.users[row.user_id]
-            yield row
-
     def file(self, name: str) -> RowFile:
-        field, kinds = ROWS[name]
-        records = self._with_names(getattr(self.version, field).iterator(chunk_size=2000))
-        return RowFile(kinds, (tuple(_value(row, name) for name in kinds) for row in records))
+        rows = read_rows(self.version, name)
+        return RowFile(ROWS[name], (tuple(row.values()) for row in rows))
 
     def record(self) -> dict[str, Any]:
-        experiment = self.version.experiment
+        experiment = find_experiment(self.version)
         return {
             "experiment": experiment.slug,
             "version": self.version.number,
@@ -118,8 +87,10 @@ class StoredRun:
             "is_stand_in": experiment.catalogue.kind == "stand-in",
             "judgments": experiment.made_of,
             "n_targets": experiment.n_targets,
-            "settings": self.version.rules,
-            "users": list(self.version.users.order_by("position").values(*USER_FIELDS)),
+            "settings": self.version.settings,
+            "users": [
+                {name: one[name] for name in USER_FIELDS} for one in self.version.facts["users"]
+            ],
             "recommenders": self.names,
             "notes": [
                 {"text": text, "is_fault": name == "faults"}
@@ -335,9 +306,9 @@ def switches_table(run: StoredRun) -> Table:
     )
 
 
-def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
+def turns_table(run: StoredRun, rows: Sequence[SimpleNamespace]) -> Table:
     turns = list(range(1, run.last_turn + 1))
-    cells = {(row.recommender.name, row.user.name, row.turn): row for row in rows}
+    cells = {(row.recommender, row.user, row.turn): row for row in rows}
     return Table(
         "every-turn",
         _("Every turn"),
@@ -354,7 +325,7 @@ def turns_table(run: StoredRun, rows: Sequence[TurnResult]) -> Table:
     )
 
 
-def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: str) -> Table:
+def sensitivity_table(run: StoredRun, rows: Sequence[SimpleNamespace], measure: str) -> Table:
     choices = {
         "qrels": _("relevant"),
         "carry": _("after the end"),
@@ -362,10 +333,10 @@ def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: s
         "share judged": _("share judged"),
         "user": _("user"),
     }
-    means: dict[tuple[str, str], dict[str, dict[str, SensitivityRow]]] = {}
+    means: dict[tuple[str, str], dict[str, dict[str, SimpleNamespace]]] = {}
     for row in rows:
         by_user = means.setdefault((row.choice, row.value), {})
-        by_user.setdefault(row.user.name, {})[row.recommender.name] = row
+        by_user.setdefault(row.user, {})[row.recommender] = row
     return Table(
         "sensitivity",
         _("The order under other choices"),
@@ -389,7 +360,7 @@ def sensitivity_table(run: StoredRun, rows: Sequence[SensitivityRow], measure: s
 
 
 def _moves(
-    run: StoredRun, by_user: Mapping[str, Mapping[str, SensitivityRow]], measure: str
+    run: StoredRun, by_user: Mapping[str, Mapping[str, SimpleNamespace]], measure: str
 ) -> tuple[Cell, ...]:
     n_moved, taus, lowest = 0, [], []
     for user, row_of in by_user.items():
@@ -411,47 +382,9 @@ USER_FIELDS = (
     *("name", "kind", "mode", "tolerance", "p_switch", "turn_base", "switches_on", "on_equal"),
     *("alternative", "target_among", "sticky", "accepts", "leave_hazard"),
 )
-RESULT_KINDS: dict[str, Kind] = {
-    "recommender": "text",
-    "user": "text",
-    "kind": "text",
-    "tolerance": "integer",
-    "p_switch": "number",
-    "measure": "text",
-    "turn": "integer",
-    "mean": "number",
-    "ci_low": "number",
-    "ci_high": "number",
-    "ci_method": "text",
-    "reason": "text",
-    "n_targets": "integer",
-    "judged": "number",
-}
-KEYS: dict[str, Kind] = {"recommender": "text", "user": "text", "measure": "text"}
-TAUS: dict[str, Kind] = {"tau": "number", "tau_low": "number", "tau_high": "number"}
-ROWS: dict[str, tuple[str, dict[str, Kind]]] = {
-    "turns": ("results", RESULT_KINDS),
-    "seeds": (
-        "seed_results",
-        KEYS | {"turn": "integer", "mean": "number", "seed": "integer"},
-    ),
-    "targets": ("target_values", KEYS | {"target": "text", "value": "number"}),
-    "sensitivity": (
-        "sensitivity",
-        KEYS | {"choice": "text", "value": "text", "mean": "number"} | TAUS | {"reason": "text"},
-    ),
-}
 TABLES: dict[str, Callable[[StoredRun, Sequence[str]], Table]] = {
     "results": lambda run, _measures: results_table(run),
     "comparisons": comparisons_table,
     "causes": causes_table,
     "switches": lambda run, _measures: switches_table(run),
 }
-
-
-def _value(row: Any, name: str) -> Any:
-    if name in ("recommender", "user"):
-        return getattr(row, name).name
-    if name in ("kind", "tolerance", "p_switch"):
-        return getattr(row.user, name)
-    return getattr(row, name)

@@ -15,21 +15,17 @@ from presentation.documents import Table
 from presentation.numbers import format_interval, format_number, join_names
 from presentation.records import group_values
 from results.kinds import Chart
+from results.models import Result
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
-from simulation.models import (
-    ExperimentVersion,
-    StoredCatalogue,
-    StoredRecommender,
-    TurnResult,
-)
+from simulation.models import StoredCatalogue, StoredRecommender
 from simulation.pages.tables import TABLES, StoredRun, is_tied, sensitivity_table, turns_table
-from simulation.stored_experiments import jobs_of
+from simulation.stored_experiments import find_experiment, jobs_of
 from simulation.stored_training import subject_of_training
 from stats.libraries import pd
 from work.models import Job
 
 TURNS, TOLERANCE, P_SWITCH = "turns", "tolerance", "p-switch"
-FRAME = ("turn", "mean", "ci_low", "ci_high")
+FRAME = ("recommender", "user", "turn", "mean", "ci_low", "ci_high")
 
 
 class ExperimentView:
@@ -42,7 +38,7 @@ class ExperimentView:
     def answer(self) -> ExperimentAnswer:
         return ExperimentAnswer(
             self.measure,
-            self.version.experiment.catalogue.kind == StoredCatalogue.Kind.STAND_IN,
+            find_experiment(self.version).catalogue.kind == StoredCatalogue.Kind.STAND_IN,
             [row for row in self.run.last.values() if row.measure == self.measure],
             self._of_measure("comparisons"),
             self._of_measure("causes"),
@@ -59,7 +55,7 @@ class ExperimentView:
 
     @cached_property
     def sensitivity(self) -> Table | None:
-        rows = self.run.sensitivity(self.measure)
+        rows = self.run.long_rows("sensitivity", measure=self.measure)
         return sensitivity_table(self.run, rows, self.measure) if rows else None
 
     @cached_property
@@ -71,12 +67,12 @@ class ExperimentView:
         return urlencode({"version": self.version.number, "measure": self.measure})
 
     @cached_property
-    def _rows(self) -> list[TurnResult]:
-        return self.run.by_turn(self.measure)
+    def _rows(self) -> list[SimpleNamespace]:
+        return self.run.long_rows("turns", measure=self.measure)
 
     @cached_property
     def figures(self) -> dict[str, Chart]:
-        users = self.run.users.values()
+        users = [SimpleNamespace(**one) for one in self.version.facts["users"]]
         figures = [self._turns()]
         if has_several(users, "tolerance"):
             title = _("By tolerance, at the last turn")
@@ -107,9 +103,9 @@ class ExperimentView:
         kinds = ("prob",) if field == "p_switch" else ("tol", "prob")
         frame = pd.DataFrame(
             [
-                _plain(row) | line_of(row.user, field)
+                _plain(row) | line_of(row, field)
                 for row in self._rows
-                if row.turn == self.run.last_turn and row.user.kind in kinds
+                if row.turn == self.run.last_turn and row.kind in kinds
             ]
         )
         return Chart(
@@ -134,9 +130,8 @@ class ExperimentView:
         )
 
 
-def _plain(row: TurnResult) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in FRAME}
-    return {"recommender": row.recommender.name, "user": row.user.name} | values
+def _plain(row: SimpleNamespace) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in FRAME}
 
 
 SIGNIFICANT = 0.05
@@ -155,7 +150,7 @@ class ExperimentAnswer:
 
     measure: str
     is_stand_in: bool
-    results: Sequence[TurnResult]
+    results: Sequence[SimpleNamespace]
     comparisons: Sequence[SimpleNamespace]
     causes: Sequence[SimpleNamespace]
     improvements: Sequence[SimpleNamespace]
@@ -166,9 +161,9 @@ class ExperimentAnswer:
         """By user: the recommender with the greatest mean, and whether all others are significantly
         behind it (None if it is the only one)."""
         firsts = {}
-        for user, rows in group_values((row.user.name, row) for row in self.results).items():
-            first = max(rows, key=lambda row: row.mean or 0.0).recommender.name
-            others = {row.recommender.name for row in rows} - {first}
+        for user, rows in group_values((row.user, row) for row in self.results).items():
+            first = max(rows, key=lambda row: row.mean or 0.0).recommender
+            others = {row.recommender for row in rows} - {first}
             is_sure = self._behind(user, first) >= others if others else None
             firsts[user] = (first, is_sure)
         return firsts
@@ -313,7 +308,7 @@ class ExperimentAnswer:
         yield CodedText(text.format(n=len(rows), differ=len(differ)), code=code)
 
     def _best_of_many(self) -> Iterator[str]:
-        results = group_values((one.recommender.name, one) for one in self.results)
+        results = group_values((one.recommender, one) for one in self.results)
         for row in self.improvements:
             # The first is SimBase's; one of several equal means is the best of none.
             others = results[row.recommender][1:]
@@ -357,12 +352,13 @@ class Standing:
         return list(dict.fromkeys(failed))
 
 
-def standing_of_run(version: ExperimentVersion) -> Standing:
+def standing_of_run(version: Result) -> Standing:
     """The evaluation counts as one more part."""
+    n_pieces = version.pieces.count()
     if version.finished_at is not None:
-        return Standing(version.n_pieces + 1, version.n_pieces + 1, True, [])
+        return Standing(n_pieces + 1, n_pieces + 1, True, [])
     n_done = version.pieces.exclude(done_at=None).count()
-    n_total = version.n_pieces + 1 if version.n_pieces else 0
+    n_total = n_pieces + 1 if n_pieces else 0
     return Standing(n_done, n_total, False, jobs_of(version))
 
 

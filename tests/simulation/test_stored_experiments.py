@@ -52,7 +52,7 @@ def finished(team, owner):
 
 @pytest.fixture(scope="module")
 def whole(finished):
-    return at_once(finished.experiment, RULES)
+    return at_once(finished.subject, RULES)
 
 
 def at_once(experiment, rules):
@@ -70,18 +70,18 @@ def approximately(value):
 @pytest.mark.slow
 def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
     version = finished
-    assert version.n_pieces == 2 * 2 * 3
+    assert version.pieces.count() == 2 * 2 * 3
     names = ("mean", "ci_low", "ci_high", "n_targets", "judged", "turn", "measure")
     expected = [row.record() for row in whole.rows()]
-    stored = version.results.select_related("recommender", "user")
+    run = StoredRun(version)
+    stored = run.long_rows("turns")
     assert len(stored) == len(expected) == 2 * 5 * 3 * 7
     for row, record in zip(stored, expected, strict=True):
-        assert (row.recommender.name, row.user.name) == (record["recommender"], record["user"])
+        assert (row.recommender, row.user) == (record["recommender"], record["user"])
         assert {name: getattr(row, name) for name in names} == {
             name: approximately(record[name]) if name != "measure" else record[name]
             for name in names
         }
-    run = StoredRun(version)
     for row, one in zip(run.rows("comparisons"), compare_all(whole), strict=True):
         record = one.record()
         assert (row.a, row.b, row.within) == (record["a"], record["b"], record["within"])
@@ -96,30 +96,25 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
         for one in sensitivity(whole, n_repeats=N_REPEATS)
         for name, mean in one.means.items()
     ]
-    rows = version.sensitivity.values_list(
-        "user__name", "choice", "value", "recommender__name", "mean", "tau"
-    )
-    for stored_row, expected_row in zip(rows, expected_rows, strict=True):
-        assert stored_row[:4] == expected_row[:4]
-        assert stored_row[4:] == tuple(map(approximately, expected_row[4:]))
+    columns = ("user", "choice", "value", "recommender", "mean", "tau")
+    for row, expected_row in zip(run.long_rows("sensitivity"), expected_rows, strict=True):
+        values = tuple(getattr(row, name) for name in columns)
+        assert values[:4] == expected_row[:4]
+        assert values[4:] == tuple(map(approximately, expected_row[4:]))
     for row, one in zip(run.rows("improvements"), results_table(whole).improvements, strict=True):
         assert row.percent_of_base == approximately(one.record()["percent_of_base"])
         assert (row.best_user, row.best_of) == (one.best_user, one.n_rows)
     assert version.record["notes"] == list(whole.notes)
     # Rows are means over seeds and targets, and switches are counted.
-    of_seeds = version.seed_results.filter(turn=7, measure="nDCG@10", user__position=3)
-    means = dict(version.results.filter(turn=7, measure="nDCG@10", user__position=3).values_list(
-        "recommender__name", "mean"
-    ))  # fmt: skip
-    for name, mean in means.items():
-        rows = of_seeds.filter(recommender__name=name)
-        assert [row.seed for row in rows] == [0, 1]
-        assert np.mean([row.mean for row in rows]) == pytest.approx(mean)
-        values = version.target_values.filter(
-            measure="nDCG@10", user__position=3, recommender__name=name
-        )
-        assert np.mean(values.values_list("value", flat=True)) == pytest.approx(mean)
-        assert values.count() == version.experiment.n_targets
+    one = {"measure": "nDCG@10", "user": run.user_names[3]}
+    for row in run.long_rows("turns", turn=7, **one):
+        one["recommender"] = row.recommender
+        rows = run.long_rows("seeds", turn=7, **one)
+        assert [each.seed for each in rows] == [0, 1]
+        assert np.mean([each.mean for each in rows]) == pytest.approx(row.mean)
+        values = [each.value for each in run.long_rows("targets", **one)]
+        assert np.mean(values) == pytest.approx(row.mean)
+        assert len(values) == version.subject.n_targets
     counts = {(row.recommender, row.user): row for row in run.rows("switches")}
     log = whole.logs["embedding"]
     for user, n in zip(log.users, log.n_switches().tolist(), strict=True):
@@ -132,11 +127,11 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
 
 @pytest.mark.slow
 def test_the_same_settings_are_one_version_and_others_another(finished):
-    again = stored_experiments.request_run(experiment=finished.experiment, rules=RULES, actor=None)
+    again = stored_experiments.request_run(experiment=finished.subject, rules=RULES, actor=None)
     assert again.pk == finished.pk
     assert not Job.objects.unfinished().exists()
     other = stored_experiments.request_run(
-        experiment=finished.experiment, rules=RULES | {"n_turns": 6}, actor=None
+        experiment=finished.subject, rules=RULES | {"n_turns": 6}, actor=None
     )
     assert (other.number, other.fingerprint != finished.fingerprint) == (2, True)
 
@@ -210,7 +205,7 @@ def test_an_item_that_the_catalogue_lacks_is_named(team):
 
 @pytest.mark.slow
 def test_deleting_takes_all_of_it_and_the_log_says_who(finished, team, owner):
-    experiment = StoredExperiment.objects.get(pk=finished.experiment_id)
+    experiment = StoredExperiment.objects.get(pk=finished.subject_id)
     stored_experiments.delete_experiment(experiment=experiment, actor=owner)
     assert not StoredExperiment.objects.filter(name="Finished").exists()
     assert not DialoguePiece.objects.exists()

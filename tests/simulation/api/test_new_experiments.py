@@ -3,7 +3,8 @@ import pytest
 from accounts.models import AuditEntry
 from accounts.roles import PERMISSIONS, Permission, Role, Scope
 from annotation.label_sets import Rule, make_label_set
-from simulation.models import ExperimentVersion, StoredCatalogue, StoredExperiment
+from results.models import Result
+from simulation.models import StoredCatalogue, StoredExperiment
 from simulation.pages.forms import RunForm
 from simulation.stored_catalogues import drawn_products
 from tests.annotation.studies import alternatives_study, tick
@@ -67,7 +68,7 @@ def test_one_key_makes_one_experiment_whose_settings_are_as_the_page_begins(read
         | {"qrels": "accepted", "carry": "one"},
     )
     assert form.is_valid(), form.errors
-    assert ExperimentVersion.objects.get().rules == form.rules
+    assert Result.objects.get().settings == form.rules
     # The same settings make one run.
     runs = [reader.send("post", f"{ALL}pools/runs/", SHORT).json()["number"] for _ in range(2)]
     assert runs == [2, 2]

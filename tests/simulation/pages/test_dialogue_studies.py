@@ -32,6 +32,7 @@ from tests.simulation.stored import RULES, stored_experiment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15
+REPORTS = Result.objects.exclude(kind="experiment")
 NEW = reverse("console:new-dialogue-study")
 USERS = ["base", "tol:3", "base,accepts=target and alternatives"]
 FORM = {"title": "Outcomes", "kind": "outcomes", "per_target": "2", "seed": "0"}
@@ -169,7 +170,7 @@ def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, t
 @pytest.mark.slow
 def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     where = address("dialogues")
-    report = Result.objects.get()
+    report = REPORTS.get()
     n_answers, n_annotators, n_targets = 6 * 24, 6, 24
     assert report.facts["n_answers"] == report.record["n_answers"] == n_answers
     assert (report.facts["n_annotators"], report.facts["n_targets"]) == (n_annotators, n_targets)
@@ -187,7 +188,7 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
     other = rosa.post(where, REPORT | others | {"seed": "7"}, follow=True)
     assert other.context["report"].number == 2
-    assert Result.objects.count() == 2
+    assert REPORTS.count() == 2
     # The form begins with the settings of the report that is shown.
     for number, settings in (
         (1, REPORT | {"margin": 0.05, "seed": 0}),
@@ -205,7 +206,7 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     assert "report_outdated" in codes_on(answer.content.decode())
     assert answer.context["view"].answer == first
     rosa.post(where, REPORT)
-    assert Result.objects.count() == 3
+    assert REPORTS.count() == 3
 
 
 def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
@@ -213,7 +214,7 @@ def test_a_report_that_cannot_be_computed_says_why(rosa, outcomes):
     assert rosa.post(where, REPORT, follow=True).context["job"].state == "failed"
     all_of_them = rosa.post(where, REPORT | {"chosen_on": ["random", "embedding"]})
     assert all_of_them.status_code == 422
-    assert not Result.objects.exists()
+    assert not REPORTS.exists()
 
 
 @pytest.mark.slow
@@ -231,7 +232,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert "too_few_workers" not in details
     people = page.context["view"].answer
     users = ("--user", "base", "--user", "prob:0:0.75")
-    assert Result.objects.get().record == record_of("switching_report", "switching", *users)
+    assert REPORTS.get().record == record_of("switching_report", "switching", *users)
     form = page.context["form"]
     assert form["users"].value() == "base; prob:0:0.75"
     for wrong, code in (("base; base", "repeated_user"), ("nobody", "unknown_user")):
@@ -258,7 +259,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     answer_switching(Study.objects.get(slug="switching"), **answers)
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
-    assert Result.objects.count() == 1
+    assert REPORTS.count() == 1
     view = rosa.get(where).context["view"]
     assert [view.answer.code, *(one.code for one in view.details)][: len(codes)] == codes
     record = view.result.record
@@ -287,15 +288,15 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert AuditEntry.objects.filter(action="export").count() == 4
     chosen = ("outcomes", "outcomes", "--chosen-on", "random")
     assert "tau_AP" in command_output("compute_result", *chosen)
-    latest = Result.objects.latest("number")
+    latest = REPORTS.latest("number")
     assert (latest.number, latest.settings["first"]) == (2, None)
-    assert latest.record == Result.objects.get(number=1).record
+    assert latest.record == REPORTS.get(number=1).record
     latest.delete()
     missing = address("dialogues-download", name="nothing.csv")
     assert rosa.get(missing).status_code == 404
     assert len(picture(rosa, "outcomes").content.splitlines()) == 1 + 3 + 2 * len(USERS)
-    changed = json.dumps(Result.objects.get().record).replace('"SimBase"', '"=1+1"')
-    Result.objects.update(packed_record=pack_record(json.loads(changed)))
+    changed = json.dumps(REPORTS.get().record).replace('"SimBase"', '"=1+1"')
+    REPORTS.update(packed_record=pack_record(json.loads(changed)))
     for chart in ("order", "outcomes"):
         lines = picture(rosa, chart).content.decode()
         assert "'=1+1" in lines

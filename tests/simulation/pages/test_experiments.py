@@ -56,7 +56,7 @@ def test_the_page_says_what_may_be_concluded_and_what_its_charts_show(rosa, shoe
     for chart in view.figures.values():
         assert view.measure in chart.summary
         assert re.search(r"random ⟦?0\.", chart.summary)
-    highest = max(row.mean for row in last if row.recommender.name == "embedding")
+    highest = max(row.mean for row in last if row.recommender == "embedding")
     assert f" {highest:.3f}" in view.figures["turns"].summary
 
 
@@ -185,7 +185,7 @@ def test_another_run_begins_with_the_settings_of_the_one_before(rosa, shoes):
     version = shoes.versions.get(number=2)
     assert version.finished_at is not None
     probabilities = [f"prob:{tolerance}:{p}" for tolerance in (2, 3) for p in ("d=0.62", "0.5")]
-    assert version.rules["users"] == ["base", "tol:2", "tol:3", *probabilities]
+    assert version.settings["users"] == ["base", "tol:2", "tol:3", *probabilities]
     page = rosa.get(answer.url)
     assert "P 0.755" in page.content.decode()
     assert 'value="d=0.62, 0.5"' in page.content.decode()

@@ -144,8 +144,8 @@ def test_a_recommender_is_trained_and_then_used(rosa, users, team):
     rosa.post(run, FORM | {"recommenders": ["random", f"trained:{row.pk}"]})
     version = shoes.versions.get(number=2)
     assert version.finished_at is not None
-    names = version.recommenders.values_list("name", "sha256")
-    assert list(names) == [("random", ""), ("Mine", row.sha256)]
+    names = [(one["name"], one["sha256"]) for one in version.facts["recommenders"]]
+    assert names == [("random", ""), ("Mine", row.sha256)]
     assert "Mine" in " ".join(version.record["notes"])
     asked = rosa.get(reverse("console:recommender-delete", args=[row.pk]))
     assert asked.context["n_epochs"] == 2
