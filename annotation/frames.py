@@ -68,7 +68,7 @@ def judgment_frame(
     """Every judgment of a study, in a fixed order: under one question where one is named, and
     those not rejected, unless requested otherwise; of submissions under one version of the
     protocol where one is named. An answer to an ordered question that says that nothing can be
-    said is no judgment."""
+    said is no judgment. Pairs also have a column `cluster`: the imported item that they are of."""
     rows = Judgment.objects.of(study)
     rows = rows if protocol is None else rows.filter(submission__protocol=protocol)
     rows = rows if question is None else rows.filter(question=question)
@@ -94,7 +94,8 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
     columns = _on_the_scale(questions, columns)
     candidates = Candidate.objects.filter(item__study=study)
     ordered = candidates.order_by("item__position", "item_id", "position", "pk")
-    texts = list(ordered.values_list("pk", "item__key", "item__condition", "key", "system"))
+    names = ("pk", "item__key", "item__condition", "key", "system", "item__source__key")
+    texts = list(ordered.values_list(*names))
     texts += _whole_items(study, columns["about"])
     candidate = _positions(columns["about"], [pk for pk, *_ in texts])
     question = _positions(columns["question_id"], [one.pk for one in questions])
@@ -116,7 +117,10 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
             **{name: columns[name][order] for name in ("value", "position", "seconds")},
         }
     )
-    return frame[list(COLUMNS)]
+    frame = frame[list(COLUMNS)]
+    if not any(text[5] for text in texts):
+        return frame
+    return frame.assign(cluster=_category(of_candidate, [text[5] or text[1] for text in texts]))
 
 
 def _on_the_scale(
@@ -131,11 +135,14 @@ def _on_the_scale(
     return {name: column[kept] for name, column in columns.items()}
 
 
-def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, str, str, str, str]]:
+def _whole_items(
+    study: Study, about: np.ndarray[Any, Any]
+) -> list[tuple[int, str, str, str, str, str | None]]:
     if not (about < 0).any():
         return []
-    rows = study.items.order_by("position", "pk").values_list("pk", "key", "condition")
-    return [(-pk, key, condition, "", "") for pk, key, condition in rows]
+    rows = study.items.order_by("position", "pk")
+    values = rows.values_list("pk", "key", "condition", "source__key")
+    return [(-pk, key, condition, "", "", source) for pk, key, condition, source in values]
 
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:

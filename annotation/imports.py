@@ -30,8 +30,10 @@ from annotation.models import (
     Study,
     new_blind_keys,
 )
+from annotation.pairs import set_pairs
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import (
+    current_document,
     freezing_faults,
     require_no_faults,
     save_draft,
@@ -124,6 +126,9 @@ def import_study(
         _write_questions(study, draft.questions, path)
     if protocol is not None:
         _give_protocol(study, protocol)
+    # Pairs are drawn again, of the items that were there and of the new ones.
+    pairs = None if draft.items_only_named else current_document(study).pairs
+    set_pairs(study, None, before=pairs)
     n_items = study.items.count()
     n_new = 0
     for items in batched(draft.items, draft.drafts_at_once or DRAFTS_AT_ONCE):
@@ -131,6 +136,7 @@ def import_study(
         if n_items and draft.items_only_named:
             _require_known(study, items, known, path)
         n_new += _write_items(study, items, known, n_items + n_new, path)
+    set_pairs(study, pairs, before=None)
     counts = write_submissions(study, draft, path)
     if counts.n_changed:
         count_judgments_change(study_ids=[study.pk])

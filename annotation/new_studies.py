@@ -3,9 +3,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Team, User
 from annotation.access import record_in
-from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import StudyUnfit
-from annotation.models import Candidate, Item, Question, Study
+from annotation.models import Question, Study
+from annotation.pairs import copy_items
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol
@@ -34,7 +34,7 @@ def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> 
     study.instructions = source.instructions
     study.justification_min_length = source.justification_min_length
     study.save()
-    _copy_items(source, study)
+    copy_items(source, study)
     if (version := newest_version(source)) is not None:
         document = read_document(version.document)
         save_draft(study=study, document=document)
@@ -67,25 +67,3 @@ def _new_study(title: str, owner: User, team: Team | None, kind: str) -> Study:
     return Study.objects.create(
         slug=free_slug(title), title=title, owner=owner, team=team, kind=kind
     )
-
-
-COPIED = ("key", "condition", "context", "reference", "picture_id", "position")
-COPIED_OF_CANDIDATES = ("key", "system", "text", "picture_id", "position")
-
-
-def _copy_items(source: Study, study: Study) -> None:
-    for items in batched(source.items.order_by("position", "pk").iterator(), DRAFTS_AT_ONCE):
-        rows = ([study.pk, *(getattr(item, name) for name in COPIED)] for item in items)
-        insert_rows(Item, ("study_id", *COPIED), rows)
-        keys = [item.key for item in items]
-        ids = dict(study.items.filter(key__in=keys).order_by().values_list("key", "pk"))
-        by_item = {item.pk: ids[item.key] for item in items}
-        candidates = Candidate.objects.filter(item__in=items).order_by("item", "position", "pk")
-        insert_rows(
-            Candidate,
-            ("item_id", *COPIED_OF_CANDIDATES),
-            [
-                [by_item[each.item_id], *(getattr(each, name) for name in COPIED_OF_CANDIDATES)]
-                for each in candidates
-            ],
-        )

@@ -59,7 +59,7 @@ class JudgedUnits:
 
     @cached_property
     def clusters(self) -> list[str]:
-        return [str(key) for key in self.frame["item"]]
+        return [str(key) for key in cluster_of(self.frame)]
 
     def coefficients(self) -> tuple[Agreement, ...]:
         coefficients = coefficients_at_level(
@@ -105,6 +105,11 @@ class JudgedUnits:
     def keys(self) -> pd.DataFrame:
         keys = self.frame[["item", "candidate"]].astype(str).assign(unit=self.units)
         return keys.drop_duplicates("unit").set_index("unit")
+
+
+def cluster_of(frame: pd.DataFrame) -> pd.Series[str]:
+    """What judgments depend on each other by: the item, or of a pair the item it is drawn from."""
+    return frame["cluster" if "cluster" in frame else "item"]
 
 
 def _of_candidates(warnings: Sequence[str]) -> tuple[str, ...]:
@@ -160,8 +165,8 @@ def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     rows = frame[frame["question"] == question.name]
     by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
     records = [
-        (*win, number, item, annotator)
-        for number, ((_round, item, annotator), judged) in enumerate(by_judgment)
+        (*win, number, cluster_of(judged).iloc[0], annotator)
+        for number, ((_round, _item, annotator), judged) in enumerate(by_judgment)
         for win in _wins_in(question.kind, judged)
     ]
     return pd.DataFrame(records, columns=COLUMNS)

@@ -3,12 +3,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, Q
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.models import Item, Protocol, Study
+from annotation.models import Protocol, Study
 from annotation.protocols.practice import n_attempts, practised_keys
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.templates import COMPARISONS, size_problems
 from annotation.protocols.validation import ITEM_FIELDS, NAMED_FIELD
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, Room, over_budget_message, price_items
 from hits.models import Batch
@@ -331,18 +332,14 @@ def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENT
 
 def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]:
     yield from _instruction_findings(document)
+    yield from _size_findings(study, document)
     named = [
         (f"q{index}-wording", question, name)
         for index, question in enumerate(document.questions)
         for name in dict.fromkeys(NAMED_FIELD.findall(question.wording))
         if name in ITEM_FIELDS
     ]
-    compared = [
-        (f"q{index}-kind", question)
-        for index, question in enumerate(document.questions)
-        if question.kind == "preference"
-    ]
-    if not named and not compared:
+    if not named:
         return
     items = study.items.exclude(key__in=practised_keys(document))
     counts = items.aggregate(
@@ -351,10 +348,6 @@ def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]
     for field, question, name in named:
         if counts[name]:
             yield _wording_finding(field, question, name, counts[name], counts["n"])
-    others = _without_two(items) if compared else None
-    if others and others["n"]:
-        for field, question in compared:
-            yield _preference_finding(field, question, others)
 
 
 def _instruction_findings(document: ProtocolDocument) -> Iterator[Finding]:
@@ -392,24 +385,13 @@ def _wording_finding(
     return Finding(Level.WARNING, text % values, protocol_field=field, code="name_lacking")
 
 
-def _without_two(items: QuerySet[Item]) -> dict[str, int]:
-    return (
-        items.order_by()
-        .annotate(n_candidates=Count("candidates"))
-        .exclude(n_candidates=2)
-        .aggregate(n=Count("pk"), least=Min("n_candidates"), most=Max("n_candidates"))
+def _size_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]:
+    items = study.items.exclude(key__in=practised_keys(document)).order_by()
+    sizes = items.annotate(n=Count("candidates")).aggregate(least=Min("n"), most=Max("n"))
+    if sizes["most"] is None:
+        return
+    field = next(
+        (f"q{n}-kind" for n, each in enumerate(document.questions) if each.kind in COMPARISONS), ""
     )
-
-
-def _preference_finding(field: str, question: ProtocolQuestion, others: dict[str, int]) -> Finding:
-    text = ngettext(
-        "“%(question)s” asks which is preferred, and %(n)s item has not two responses but %(k)s. "
-        "Workers choose one of them all: see that wording and instructions do not speak of two.",
-        "“%(question)s” asks which is preferred, and %(n)s items have not two responses but %(k)s. "
-        "Workers choose one of them all: see that wording and instructions do not speak of two.",
-        others["n"],
-    )
-    least, most = others["least"], others["most"]
-    k = str(least) if least == most else f"{least}–{most}"
-    values = {"question": question.heading, "n": f"{others['n']:,}", "k": k}
-    return Finding(Level.WARNING, text % values, protocol_field=field, code="not_two_responses")
+    for problem in size_problems(document, sizes["least"], sizes["most"]):
+        yield Finding(Level.WARNING, f"{problem}.", protocol_field=field, code=problem.code)

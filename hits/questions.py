@@ -312,7 +312,9 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
             code="no_candidates",
         )
     candidates: list[ShownCandidate] = [*own, *(each for each in checks if not each.is_question)]
-    candidates.sort(key=lambda each: sha256(f"{item.key}\n{each.blind_key}".encode()).digest())
+    # A pair has its left and its right candidate.
+    if item.source_id is None:
+        candidates.sort(key=lambda each: sha256(f"{item.key}\n{each.blind_key}".encode()).digest())
     return list(enumerate(candidates))
 
 

@@ -222,8 +222,37 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(later).order_by("position", "pk").first()
 
 
+class SourceItem(models.Model):
+    """An item as it was imported, while pairs of its candidates are the study's items."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="source_items")
+    key = models.CharField(max_length=200)
+    condition = models.CharField(max_length=64, blank=True)
+    context = models.TextField(blank=True)
+    reference = models.TextField(blank=True)
+    picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["study", "position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="source_item_key_once_a_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 class Item(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    source = models.ForeignKey(
+        SourceItem,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="pairs",
+        help_text="Of a pair of candidates, the imported item whose they are.",
+    )
     key = models.CharField(max_length=200)
     condition = models.CharField(max_length=64, blank=True)
     context = models.TextField(blank=True, help_text="The dialogue, or the target's title.")
@@ -287,6 +316,22 @@ class Candidate(models.Model):
 
     def system_for(self, permissions: Container[str]) -> str | None:
         return self.system if Permission.VIEW_SYSTEMS in permissions else None
+
+
+class SourceCandidate(models.Model):
+    item = models.ForeignKey(SourceItem, on_delete=models.CASCADE, related_name="candidates")
+    key = models.CharField(max_length=200)
+    blind_key = models.CharField(max_length=BLIND_KEY_LENGTH, editable=False)
+    system = models.CharField(max_length=100, blank=True)
+    text = models.TextField(blank=True)
+    picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
+    position = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["item", "position", "pk"]
+
+    def __str__(self) -> str:
+        return self.key
 
 
 def counted(rows: QuerySet[Any], path: str, number: Aggregate | None = None) -> Coalesce:

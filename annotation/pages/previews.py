@@ -11,6 +11,7 @@ from accounts.models import User
 from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.pages.import_forms import DELIMITER_NAMES
+from annotation.protocols.templates import read_protocol, size_problems
 from annotation.readers.drafts import Fault, Faults, PictureDraft
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
@@ -102,7 +103,8 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
         is_pool=upload.kind == "alternatives",
     )
     is_whole = len(rows) == upload.n_rows
-    shown: Page[Any] = Paginator(list(items), ITEMS_SHOWN).get_page(page)
+    whole = list(items)
+    shown: Page[Any] = Paginator(whole, ITEMS_SHOWN).get_page(page)
     shown.object_list = [_item(item) for item in shown.object_list]
     counts = (
         (len(items), items.n_candidates, items.n_systems)
@@ -113,7 +115,9 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
     warnings = mapping_warnings(mapping) if not problems else []
     notes = [f"{note}." for note in items.notes() if note not in warnings]
-    notes += items.report().omissions()
+    if upload.template and not upload.study_id and whole:
+        sizes = [len(item.candidates) for item in whole]
+        warnings += size_problems(read_protocol(upload.template), min(sizes), max(sizes))
     return Preview(
         problems,
         warnings,

@@ -366,6 +366,19 @@ class Completion:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """Annotators compare two candidates of an item at a time: each pair is an item of its own."""
+
+    design: str = choice(
+        "Every pair of each item, or some pairs of each, equally often over the items.",
+        "all",
+        "balanced",
+    )
+    per_item: int = integer("Pairs of each item, if balanced.", least=1, most=10, default=1)
+    seed: int = integer("From which pairs are drawn.", least=0, most=2**31 - 1, default=0)
+
+
+@dataclass(frozen=True)
 class ProtocolDocument:
     """A whole protocol."""
 
@@ -380,6 +393,7 @@ class ProtocolDocument:
     consent: Consent | None = record("consent", "Asked before the first page.")
     display: Display = record("display", "What is shown of an item.", factory=Display)
     order: Order = record("order", "Of the candidates.", factory=Order)
+    pairs: Pairs | None = record("pairs", "Compares pairs instead of whole items.")
     reason: Reason = record("reason", "Whether annotators say why.", factory=Reason)
     comment: bool = boolean("A box for comments to the requester.", default=True)
     time: Time = record("time", "How long it takes.", factory=Time)

@@ -13,19 +13,34 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.exceptions import FileRefused, ProtocolInvalid, require
 from annotation.models import Study
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault, FaultPath
+from annotation.protocols.fields import KINDS
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.scales import with_labels
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import study_faults
+from error_codes import CodedText
 from presentation.files import plain_file
 
 FOLDER = Path(__file__).parent / "templates"
+COMPARISONS = [name for name, kind in KINDS.items() if kind.is_comparison and name != "selection"]
+SIZE_PROBLEMS = {
+    "too_few_responses": gettext_lazy(
+        "Annotators compare responses, but items have {n}. Choose a rating, or add responses"
+    ),
+    "best_worst_of_two": gettext_lazy(
+        "Best and worst of {n} responses is one choice. Choose a comparison of pairs"
+    ),
+    "not_two_responses": gettext_lazy(
+        "Items have {n} responses, and annotators choose the best one of all. To compare two at a "
+        "time, choose all pairs or balanced pairs in the protocol"
+    ),
+}
 
 
 def template_names() -> list[str]:
@@ -44,6 +59,23 @@ def protocol_source(name: str) -> Path:
         f"there is no such file, and no such template. Templates: {known}.",
         code="unknown_template",
     )
+
+
+def size_problems(document: ProtocolDocument, least: int, most: int) -> list[CodedText]:
+    """What does not fit items of so many candidates, from the least to the most."""
+    if document.pairs is not None:
+        least, most = min(least, 2), min(most, 2)
+    kinds = {each.kind for each in document.questions if each.kind in COMPARISONS}
+    # A preference on a condition is a choice among all of them.
+    is_of_two = any(each.kind == "preference" and not each.when for each in document.questions)
+    problems = {
+        "too_few_responses": kinds and least < 2,
+        "best_worst_of_two": "best_worst" in kinds and most == 2,
+        "not_two_responses": is_of_two and most > 2,
+    }
+    n = str(least) if least == most else f"{least}–{most}"
+    codes = [code for code, is_there in problems.items() if is_there]
+    return [CodedText(SIZE_PROBLEMS[code].format(n=n), code) for code in codes]
 
 
 def read_text(path: Path) -> str:

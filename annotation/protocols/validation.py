@@ -97,6 +97,15 @@ def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> It
     yield from qualification_test_faults(document)
     yield from practice_faults(document)
     yield from _reason_faults(document)
+    yield from broken_rules(
+        ("order",),
+        (
+            document.pairs and document.order.policy != "fixed",
+            "policy",
+            _("is not 'fixed', but the pairs say which response is on the left."),
+            "order_of_pairs",
+        ),
+    )
 
 
 def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.access import record_in
 from annotation.exceptions import DraftChanged, ProtocolInvalid, ProtocolUnknown
 from annotation.models import Candidate, Judgment, Protocol, Question, Study
+from annotation.pairs import set_pairs
 from annotation.protocols.documents import (
     fingerprint,
     plain_document,
@@ -26,6 +27,7 @@ from annotation.protocols.fields import KINDS
 from annotation.protocols.practice import practice_source_faults
 from annotation.protocols.records import (
     CheckCase,
+    Pairs,
     PracticeItem,
     ProtocolDocument,
     ProtocolQuestion,
@@ -104,6 +106,7 @@ def save_draft(
     Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
     newest = newest_version(study)
     require_seen(study, newest, seen, writer)
+    set_pairs(study, document.pairs, before=_pairs_in(newest))
     if newest is not None and newest.frozen_at is None:
         newest.document, newest.writer = plain_document(document), writer
         newest.save()
@@ -125,9 +128,17 @@ def require_seen(study: Study, newest: Protocol | None, seen: str, writer: str =
         raise DraftChanged(newest.saved_at if newest is not None else None)
 
 
+def _pairs_in(version: Protocol | None) -> Pairs | None:
+    return None if version is None else read_document(version.document).pairs
+
+
 @transaction.atomic
 def discard_draft(*, study: Study) -> bool:
-    return bool(Protocol.objects.of(study).drafts().delete()[0])
+    Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
+    before = _pairs_in(newest_version(study))
+    is_discarded = bool(Protocol.objects.of(study).drafts().delete()[0])
+    set_pairs(study, _pairs_in(newest_version(study)), before=before)
+    return is_discarded
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from annotation.protocols.documents import (
 from annotation.protocols.markdown import markdown_html
 from annotation.protocols.records import (
     Completion,
+    Pairs,
     ProtocolDocument,
     ProtocolQuestion,
     Qualifications,
@@ -26,6 +27,7 @@ from annotation.protocols.templates import (
     parse_yaml,
     protocol_source,
     read_protocol,
+    size_problems,
     template_names,
     write_yaml,
 )
@@ -104,6 +106,25 @@ def document(*questions: ProtocolQuestion, **fields: object) -> ProtocolDocument
 def test_the_schema_is_one_and_the_committed_file_is_it():
     Draft202012Validator.check_schema(protocol_schema())
     assert json.loads(SCHEMA_FILE.read_text()) == protocol_schema()
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "codes"),
+    [
+        ("preference", (2, 2), []),
+        ("preference", (2, 3), ["not_two_responses"]),
+        ("preference", (1, 2), ["too_few_responses"]),
+        ("best_worst", (2, 2), ["best_worst_of_two"]),
+        ("best_worst", (4, 4), []),
+        ("switching", (3, 3), []),
+        ("style_ratings", (1, 9), []),
+    ],
+)
+def test_a_template_says_which_numbers_of_responses_do_not_fit_it(name, sizes, codes):
+    template = read_protocol(name)
+    assert [each.code for each in size_problems(template, *sizes)] == codes
+    paired = replace(template, pairs=Pairs())
+    assert "not_two_responses" not in [each.code for each in size_problems(paired, 2, 9)]
 
 
 def test_every_fault_of_a_file_is_given_at_once_with_its_line():

@@ -281,7 +281,7 @@ def test_what_a_question_that_is_a_check_cannot_be_is_refused():
     assert codes(LINE, off_scale) == ["off_scale"]
     assert codes(LINE, replace(GUIDE, check=QuestionCheck())) == ["missing"]
     assert codes(GUIDE) == ["only_checks"]
-    assert codes(LINE, replace(BEST, check=GUIDE.check)) == ["unknown_setting"]
+    assert codes(LINE, replace(BEST, check=GUIDE.check)) == ["other_kinds_option"]
     after = replace(LINE, name="why", about="item", when=Condition("guide", ("A",)))
     assert codes(LINE, GUIDE, after) == ["attention_check"]
     about_check = replace(GOLD, question="again")

@@ -10,9 +10,19 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Candidate, Item, Question
+from annotation.pairs import with_pairs
+from annotation.protocols.records import Pairs, ProtocolDocument, ProtocolQuestion
+from annotation.protocols.versions import save_draft
 from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
-from hits.questions import MAX_QUESTION_BYTES, html_question, question_of, task_page
+from hits.questions import (
+    MAX_QUESTION_BYTES,
+    html_question,
+    question_of,
+    shown_order,
+    task_page,
+)
+from tests.annotation.studies import rating_study
 from tests.codes import refused, refused_naming
 from tests.hits.samples import CONTEXT, alternatives_item, picture_of, rating_item
 
@@ -50,6 +60,20 @@ def test_the_page_names_no_system_condition_or_key_and_keeps_its_order(build):
     again = Item.objects.get(pk=item.pk)
     assert task_of(task_page(again))["candidates"] == before
     assert sorted(before) == sorted([each.blind_key for each in again.candidates.all()])
+
+
+def test_a_pair_has_its_left_and_its_right_response_in_every_assignment():
+    study = rating_study("paired-study", n_items=4, systems=("alpha", "beta", "gamma"))
+    Candidate.objects.filter(item__study=study).update(text="Some text")
+    question = ProtocolQuestion("better", "preference", "Which is better?")
+    document = with_pairs(ProtocolDocument((question,), title="Compare"), Pairs("all"))
+    save_draft(study=study, document=document)
+    assert study.items.count() == 12
+    for item in study.items.all():
+        page = task_page(item)
+        sides = [each.blind_key for each in item.candidates.all()]
+        assert {tuple(shown_order(task_of(page), f"A{n}")) for n in range(4)} == {tuple(sides)}
+        assert not [secret for secret in fields_of(item) if secret in page]
 
 
 def task_of(page: str) -> dict:

@@ -696,7 +696,7 @@ def test_a_preference_among_other_than_two_responses_is_said_first(rosa, study, 
     assert not view.faults
     [said] = [each for each in view.warnings if each.protocol_field == "q0-kind"]
     assert said.code == "not_two_responses"
-    assert {"1", "4"} <= set(re.findall(r"\d+", said.message))
+    assert {"2", "4"} <= set(re.findall(r"\d+", said.message))
 
 
 def test_what_is_out_at_another_marketplace_is_said_before_it_is_bought(rosa, study, connection):
