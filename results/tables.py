@@ -166,7 +166,7 @@ def sentence(code: str, text: str, **values: object) -> CodedText:
     return CodedText(text.format(**values), code=code)
 
 
-# Rows of a part of a long table: what is decoded to read one of them.
+# Rows of a part of a long table: what is decoded to read one of them. Stored tables rely on it.
 ROWS_A_PART = 100_000
 ROWS_A_BATCH = 2000
 

@@ -4,6 +4,9 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
+from results.computing import create_result
+from results.kinds import Computed
+from results.tables import pack_rows, read_rows
 from simulation import stored_experiments
 from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.critics import critic_of
@@ -123,6 +126,18 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
     assert counts["embedding", "MetaSimTol tolerance 3"].n_switches > 0
     assert {row.n_dialogues for row in counts.values()} == {60}
     assert {row.n_left for row in counts.values()} == {0}
+
+
+def test_a_long_table_is_read_across_its_parts(experiment, monkeypatch):
+    monkeypatch.setattr("results.tables.ROWS_A_PART", 3)
+    rows = [{"user": "ab"[number % 2], "value": number} for number in range(7)]
+    parts = dict(pack_rows("long", {"user": "text", "value": "integer"}, rows))
+    computed = Computed(parts=parts)
+    result = create_result(subject=experiment, kind="x", form=1, fingerprint="", computed=computed)
+    assert len(parts) == 3
+    for after in range(9):
+        assert list(read_rows(result, "long", after=after)) == rows[after:]
+    assert list(read_rows(result, "long", user="a")) == rows[::2]
 
 
 @pytest.mark.slow
