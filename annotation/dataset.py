@@ -18,7 +18,6 @@ from django.db.models import Count, Q
 from annotation.exceptions import FolderUnusable, LicenseUnknown, require
 from annotation.exports import item_rows, judgment_rows, label_rows
 from annotation.models import (
-    AgreementCoefficient,
     Candidate,
     Judgment,
     Label,
@@ -29,7 +28,7 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
-from annotation.stored_agreement import current_agreement
+from annotation.result_kinds.agreement import current_agreement, list_alphas
 from annotation.study_facts import simulation_notice
 from console.registrations import load_registrations
 from presentation.files import write_whole
@@ -212,19 +211,16 @@ def _scale(question: ProtocolQuestion) -> str:
 
 
 def _agreement(study: Study) -> str:
-    version = current_agreement(study)
-    rows = AgreementCoefficient.objects.filter(
-        version=version, name="krippendorff_alpha", by="", with_flagged=True
-    )
+    alphas = list_alphas(current_agreement(study))
     table = ["| question | round | Krippendorff's alpha | 95 % interval |", "|---|---|---|---|"]
-    for row in rows.select_related("question"):
+    for row in (one for one in alphas if one.with_flagged and not one.by):
         value = "undefined" if row.value is None else f"{row.value:.3f}"
         interval = (
             "" if row.ci_low is None or row.ci_high is None
             else f"{row.ci_low:.3f} to {row.ci_high:.3f}"
         )  # fmt: skip
         reason = f" ({row.reason.replace('_', ' ')})" if row.value is None and row.reason else ""
-        table.append(f"| {row.question.name} | {row.round} | {value}{reason} | {interval} |")
+        table.append(f"| {row.question} | {row.round} | {value}{reason} | {interval} |")
     found = "\n".join(table) if len(table) > 2 else "It has not been computed."
     return f"## Agreement\n\n{found}"
 

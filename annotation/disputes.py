@@ -14,7 +14,6 @@ from annotation.disagreement import default_threshold
 from annotation.exceptions import CommentRefused, DecisionRefused, require
 from annotation.models import (
     Adjudication,
-    AgreementVersion,
     Candidate,
     DisputeComment,
     Judgment,
@@ -23,6 +22,7 @@ from annotation.models import (
     UnitAgreement,
 )
 from annotation.models.labels import LONGEST_COMMENT
+from annotation.result_kinds.agreement import AgreementKind
 from presentation.records import group_values
 
 MOST_ROWS = 50
@@ -101,7 +101,7 @@ def adjudication_queue(
     fits the question's scale is taken.
     """
     limit = default_threshold(question) if threshold is None else threshold
-    version = AgreementVersion.objects.filter(study=question.study_id).newest()
+    version = AgreementKind().list_results(question.study).first()
     if version is None:
         return Queue((), 0, 0, limit)
     disputed = version.units.judged(question, round).disputed(limit)

@@ -33,7 +33,6 @@ from annotation.models import (
     AnnotatorFlag,
     Candidate,
     CheckAnswer,
-    EvidenceVersion,
     Protocol,
     Study,
     Submission,
@@ -45,6 +44,9 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED
 from presentation.records import group_values
+from results.computing import create_result, lock_subject
+from results.kinds import Computed
+from results.models import Result, ResultQuerySet
 from stats.libraries import pd
 from stats.quality import Evidence as QualityEvidence, annotator_flags, count_words
 
@@ -101,11 +103,16 @@ def count_scores_change(*, study_id: int) -> None:
     Study.objects.filter(pk=study_id).update(scores_version=F("scores_version") + 1)
 
 
+EVIDENCE = "evidence"
 ROWS_AT_ONCE = 1000
 TYPICAL = {FAST: "typical_seconds", SAME: "typical_same_share", FAR: "typical_distance"}
 
 
-def store_evidence(study: Study) -> EvidenceVersion:
+def list_evidence(study: Study) -> ResultQuerySet:
+    return Result.objects.of(study, EVIDENCE)
+
+
+def store_evidence(study: Study) -> Result:
     """Measure the submissions and keep that in place of the version before.
 
     What another process measured of a later state meanwhile stays.
@@ -117,36 +124,38 @@ def store_evidence(study: Study) -> EvidenceVersion:
 
 
 @transaction.atomic
-def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> EvidenceVersion:
-    Study.objects.select_for_update().get(pk=study.pk)
-    last = EvidenceVersion.objects.of(study).newest()
-    if last is not None and last.judgments_version > study.judgments_version:
+def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Result:
+    lock_subject(study)
+    last = list_evidence(study).first()
+    if last is not None and last.facts["judgments_version"] > study.judgments_version:
         return last
-    SubmissionEvidence.objects.filter(version__study=study).delete()
-    EvidenceVersion.objects.of(study).delete()
     hits = evidence.careful_hits
-    version = EvidenceVersion.objects.create(
-        study=study,
-        version=last.version + 1 if last else 1,
-        judgments_version=study.judgments_version,
-        n_submissions=len(evidence.measures),
-        n_careful=hits["all"],
+    facts = {
+        "judgments_version": study.judgments_version,
+        "n_submissions": len(evidence.measures),
+        "n_careful": hits["all"],
         **{name: evidence.typical.get(flag) for flag, name in TYPICAL.items()},
         **{f"n_careful_{flag}": hits[flag] for flag in SUBMISSION_FLAGS},
+    }
+    version = create_result(
+        subject=study, kind=EVIDENCE, form=1, fingerprint="", computed=Computed(facts=facts)
     )
-    flags = flag_rows(version, quality)
+    # First, as a submission has one row at most.
+    list_evidence(study).exclude(pk=version.pk).delete()
+    flags = flag_rows(study, version, quality)
     AnnotatorFlag.objects.bulk_create(flags, batch_size=ROWS_AT_ONCE)
-    SubmissionEvidence.objects.bulk_create(_rows(version, evidence, flags), batch_size=ROWS_AT_ONCE)
+    rows = _rows(study, version, evidence, flags)
+    SubmissionEvidence.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
     return version
 
 
 def _rows(
-    version: EvidenceVersion, evidence: Evidence, flags: Sequence[AnnotatorFlag]
+    study: Study, version: Result, evidence: Evidence, flags: Sequence[AnnotatorFlag]
 ) -> list[SubmissionEvidence]:
     rows = []
     of_annotator = group_values((flag.annotator_id, flag.name) for flag in flags)
-    failed = _failed_checks(version.study)
-    protocols = _protocols(version.study)
+    failed = _failed_checks(study)
+    protocols = _protocols(study)
     for submission, measures in evidence.measures.items():
         names = evidence.flag_names(measures)
         against = of_annotator[measures.annotator]
@@ -198,14 +207,13 @@ def flags_of(submission: Submission) -> list[Flag]:
 
 
 def _flag(name: str, row: SubmissionEvidence) -> Flag:
-    version = row.version
-    value, typical = row.measures.get(name, 1.0), getattr(version, TYPICAL.get(name, ""), 0.0)
+    facts = row.version.facts
     return Flag(
         name,
-        value=value or 0.0,
-        typical=typical or 0.0,
-        n_careful_hit=getattr(version, f"n_careful_{name}"),
-        n_careful=version.n_careful,
+        value=row.measures.get(name, 1.0) or 0.0,
+        typical=facts.get(TYPICAL.get(name)) or 0.0,
+        n_careful_hit=facts[f"n_careful_{name}"],
+        n_careful=facts["n_careful"],
     )
 
 
@@ -224,8 +232,8 @@ def quality_evidence(study: Study, efforts: Mapping[int, Effort] | None = None) 
     )
 
 
-def flag_rows(version: EvidenceVersion, evidence: QualityEvidence) -> list[AnnotatorFlag]:
-    ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
+def flag_rows(study: Study, version: Result, evidence: QualityEvidence) -> list[AnnotatorFlag]:
+    ids = dict(study.annotators.values_list("pseudonym", "pk"))
     return [
         AnnotatorFlag(
             version=version,

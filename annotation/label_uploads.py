@@ -40,7 +40,7 @@ from annotation.readers.tool_exports.studies import (
     read_pools,
 )
 from annotation.readers.tool_exports.surveys import column_pattern
-from annotation.stored_agreement import agreement_fingerprint
+from annotation.result_kinds.agreement import AgreementKind
 from annotation.study_facts import RESULT, request_study_job
 from annotation.uploads import (
     find_stored_mapping,
@@ -366,6 +366,6 @@ def import_labels(running: RunningJob) -> str:
         kind=RESULT,
         names=["agreement"],
         requested_by=running.job.requested_by,
-        basis=agreement_fingerprint(study),
+        basis=AgreementKind().fingerprint(study),
     )
     return message

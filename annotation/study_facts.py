@@ -14,12 +14,12 @@ from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.cache import cache
-from django.db.models import Avg, Count, Max, Min, Q
+from django.db.models import Avg, Count, IntegerField, Max, Min, OuterRef, Q, Subquery
+from django.db.models.functions import Cast
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 
 from annotation.models import (
-    AgreementVersion,
     Candidate,
     CheckAnswer,
     Judgment,
@@ -30,20 +30,13 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from annotation.stored_agreement import (
-    agreement_fingerprint,
-    agreement_records,
-    compute_agreement,
-    current_agreement,
-)
 from console.registrations import load_registrations
 from presentation.progress import Progress, silently
+from results.models import Result
 from work.execution import RunningJob
 from work.models import Job, JobQuerySet
 from work.registry import job_kind
 from work.tasks import request_job
-
-ALPHA = "krippendorff_alpha"
 
 
 @dataclass(frozen=True)
@@ -145,17 +138,6 @@ class StudyFacts:
         return None if not known else int(sum(one.n_returned + one.n_abandoned for one in known))
 
     @cached_property
-    def alphas(self) -> list[dict[str, Any]]:
-        version = current_agreement(self.study)
-        if version is None:
-            return []
-        return [
-            row
-            for row in agreement_records(version)["coefficients"]
-            if row["name"] == ALPHA and not row["by"] and row["with_flagged"]
-        ]
-
-    @cached_property
     def system_means(self) -> list[SystemMean]:
         """By question in its order, the highest mean first; systems without a name are left out,
         and so are questions whose values are codes of categories."""
@@ -218,12 +200,6 @@ def compute(study: Study, name: str, progress: Progress = silently) -> None:
     _result(name).compute(Study.objects.get(pk=study.pk), progress)
 
 
-def require_agreement(study: Study) -> AgreementVersion:
-    """The agreement, computed now if it is not stored: for tasks and commands, not for pages."""
-    study = Study.objects.get(pk=study.pk)
-    return current_agreement(study) or compute_agreement(study)
-
-
 def result_names() -> list[str]:
     _import_results()
     return list(_results)
@@ -239,14 +215,10 @@ def _import_results() -> None:
     autodiscover_modules("study_results")
 
 
-register_result(
-    AGREEMENT,
-    StudyResult(
-        agreement_fingerprint,
-        lambda study: current_agreement(study) is not None,
-        compute_agreement,
-    ),
-)
+def newest_fact(kind: str, name: str) -> Subquery:
+    """The number of that name in the facts of a study's newest result of a kind."""
+    newest = Result.objects.filter(study=OuterRef("pk"), kind=kind).order_by("-number")
+    return Subquery(newest.values(fact=Cast(f"facts__{name}", IntegerField()))[:1])
 
 
 class Raters(Enum):

@@ -30,8 +30,8 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from annotation.stored_agreement import agreement_records
-from annotation.study_facts import AGREEMENT, has_simulated, require_agreement
+from annotation.result_kinds.agreement import AgreementKind, agreement_records
+from annotation.study_facts import AGREEMENT, has_simulated
 from presentation.row_files import FORMS, RowFile
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -135,7 +135,7 @@ def _import_files() -> None:
 
 
 def agreement_json(study: Study) -> Iterator[str]:
-    version = require_agreement(study)
+    version = AgreementKind().require(study)
     source = {"study": study.slug, "simulated": has_simulated(study)}
     yield json.dumps(source | agreement_records(version), indent=1)
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.flags import store_evidence
-from annotation.models import EvidenceVersion, Study
+from annotation.flags import list_evidence, store_evidence
+from annotation.models import Study
 from hits.contacts import LONGEST_SUBJECT, validate_text as require_text
 from hits.costs import cost_of_assignment
 from hits.decisions import (
@@ -340,18 +340,18 @@ def held_back(study: Study, *, hours: float) -> list[Assignment]:
 
 
 def measure_holds(study: Study) -> None:
-    newest = EvidenceVersion.objects.of(study).newest()
-    if newest is None or newest.judgments_version != study.judgments_version:
+    newest = list_evidence(study).first()
+    if newest is None or newest.facts["judgments_version"] != study.judgments_version:
         store_evidence(study)
 
 
 def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
     # Workers who fill in several pages and submit them together did not work fast, though little
     # time passes between submissions.
-    version = EvidenceVersion.objects.of(study).newest()
-    if version is None or version.typical_seconds is None:
+    version = list_evidence(study).first()
+    if version is None or version.facts["typical_seconds"] is None:
         return []
-    limit = version.typical_seconds / divisor
+    limit = version.facts["typical_seconds"] / divisor
     is_fast = Q(submission__seconds__lt=limit) | Q(submission__active_seconds__lt=limit)
     return list(
         _undecided(study)

@@ -217,7 +217,7 @@ def collect_new(running: RunningJob) -> str:
     MEASURE, label=gettext_lazy("Measuring submissions"), queue=INTERACTIVE, refusals=REFUSALS
 )
 def measure(running: RunningJob) -> str:
-    n = store_evidence(study_of(running)).n_submissions
+    n = store_evidence(study_of(running)).facts["n_submissions"]
     return ngettext("{n} submission measured.", "{n} submissions measured.", n).format(n=f"{n:,}")
 
 

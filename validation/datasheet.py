@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
+from annotation.result_kinds.agreement import signed_alphas
 from annotation.study_facts import (
     StudyFacts,
     SystemMean,
@@ -304,7 +305,7 @@ def _paid_here(facts: StudyFacts) -> Table:
 
 
 def _agreement(facts: StudyFacts) -> list[str | Table]:
-    if not facts.alphas:
+    if not signed_alphas(facts.study):
         return [_("Agreement has not been computed since the last change of judgments.")]
     rows: list[Row] = [
         (
@@ -320,7 +321,7 @@ def _agreement(facts: StudyFacts) -> list[str | Table]:
             row["n_annotators"],
             row["n_labels"],
         )
-        for row in facts.alphas
+        for row in signed_alphas(facts.study)
     ]  # fmt: skip
     columns = [
         Column(_("Question"), is_number=False),

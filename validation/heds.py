@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _, gettext_lazy, gettext_noop
 from annotation.models import Study
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
+from annotation.result_kinds.agreement import signed_alphas
 from annotation.study_facts import StudyFacts, simulation_notice
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
 from presentation.formats import FORMATS
@@ -350,7 +351,7 @@ def _aggregated(facts: StudyFacts, question: ProtocolQuestion) -> str:
 
 def _agreement(facts: StudyFacts, question: ProtocolQuestion) -> str:
     lines = []
-    for row in facts.alphas:
+    for row in signed_alphas(facts.study):
         if row["question"] != question.name and not row["question"].startswith(f"{question.name}:"):
             continue
         values = {"question": row["question"], "round": row["round"], "reason": row["reason"]}

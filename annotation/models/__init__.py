@@ -6,21 +6,10 @@ round is a submission, which holds one judgment per candidate and question. A la
 holds one label per candidate, made of the judgments by a rule.
 """
 
-from annotation.models.agreement import (
-    AgreementCoefficient,
-    AgreementVersion,
-    AnnotatorAgreement,
-    JudgedQuestion,
-    PairAgreement,
-    PositionEffect,
-    ProtocolCoefficient,
-    RoundCoefficient,
-    UnitAgreement,
-)
+from annotation.models.agreement import UnitAgreement
 from annotation.models.evidence import (
     AnnotatorFlag,
     CheckAnswer,
-    EvidenceVersion,
     PlacedCheck,
     SubmissionEvidence,
 )
@@ -51,30 +40,21 @@ from annotation.models.uploads import StoredMapping, Upload, UploadPart
 
 __all__ = [
     "Adjudication",
-    "AgreementCoefficient",
-    "AgreementVersion",
     "Annotator",
-    "AnnotatorAgreement",
     "AnnotatorFlag",
     "Candidate",
     "CheckAnswer",
     "DisputeComment",
-    "EvidenceVersion",
     "Invitation",
     "Item",
     "ItemSample",
-    "JudgedQuestion",
     "Judgment",
     "Label",
     "LabelSet",
-    "PairAgreement",
     "Picture",
     "PlacedCheck",
-    "PositionEffect",
     "Protocol",
-    "ProtocolCoefficient",
     "Question",
-    "RoundCoefficient",
     "SampledItem",
     "SourceCandidate",
     "SourceItem",

@@ -11,58 +11,17 @@ from django.db import models
 from django.utils.functional import cached_property
 
 from annotation.models.judgments import Annotator, Submission
-from annotation.models.studies import Candidate, Item, Picture, Protocol, Study
+from annotation.models.studies import Candidate, Item, Picture, Protocol
 from annotation.protocols.records import QUESTION_CHECK
+from results.models import Result
 
 
 def _measure() -> models.FloatField[float | None, float | None]:
     return models.FloatField(null=True)
 
 
-class EvidenceVersionQuerySet(models.QuerySet["EvidenceVersion"]):
-    def of(self, study: Study) -> EvidenceVersionQuerySet:
-        return self.filter(study=study)
-
-    def newest(self) -> EvidenceVersion | None:
-        return self.order_by("-version").first()
-
-
-class EvidenceVersion(models.Model):
-    """A study's submissions measured as of one state of its judgments; the rejected ones are not
-    among them. `typical_*` is what the submission in the middle has, `n_careful_*` how many by
-    careful workers a flag hits."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="evidence_versions")
-    version = models.PositiveIntegerField(help_text="Counts from one in the study.")
-    judgments_version = models.PositiveBigIntegerField(help_text="The study's, when measured.")
-    n_submissions = models.PositiveIntegerField()
-    typical_seconds = _measure()
-    typical_same_share = _measure()
-    typical_distance = _measure()
-    n_careful = models.PositiveIntegerField(default=0)
-    n_careful_fast = models.PositiveIntegerField(default=0)
-    n_careful_same = models.PositiveIntegerField(default=0)
-    n_careful_far = models.PositiveIntegerField(default=0)
-    n_careful_pasted = models.PositiveIntegerField(default=0)
-    n_careful_contradictory = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    objects = EvidenceVersionQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["study", "version"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["study", "version"], name="evidence_version_once_a_study"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"evidence {self.version} of {self.study_id}"
-
-
 class SubmissionEvidence(models.Model):
-    version = models.ForeignKey(EvidenceVersion, on_delete=models.CASCADE, related_name="rows")
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="evidence")
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="evidence")
     seconds = _measure()
     same_share = _measure()
@@ -93,9 +52,7 @@ class SubmissionEvidence(models.Model):
 
 
 class AnnotatorFlag(models.Model):
-    version = models.ForeignKey(
-        EvidenceVersion, on_delete=models.CASCADE, related_name="annotator_flags"
-    )
+    version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="annotator_flags")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="quality_flags")
     name = models.CharField(max_length=20, help_text="One of `stats.quality.FLAGS`.")
     n = models.PositiveIntegerField(help_text="Opportunities, such as checks that were answered.")

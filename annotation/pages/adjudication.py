@@ -23,13 +23,14 @@ from annotation.disputes import (
     edit_comment,
 )
 from annotation.exceptions import CommentRefused, DecisionRefused
-from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
+from annotation.models import Candidate, DisputeComment, Question, Study
 from annotation.models.labels import LONGEST_COMMENT
 from annotation.pages.downloads import job_of
 from annotation.pages.study import (
     study_for,
     study_page,
 )
+from annotation.result_kinds.agreement import AgreementKind
 from annotation.study_facts import AGREEMENT
 from console.access import person
 from console.forms import problems_of
@@ -47,7 +48,7 @@ def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
         return study_page(request, study, "annotation/adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
     job = job_of(request, study, AGREEMENT)
-    is_computed = job is None or AgreementVersion.objects.of(study).exists()
+    is_computed = job is None or AgreementKind().list_results(study).exists()
     context = {"job": job, "is_computed": is_computed}
     if context["is_computed"]:
         context |= _queue(request.GET, study)

@@ -23,7 +23,6 @@ from annotation.charts import (
     pairwise_matrix,
     scatter_in_words,
 )
-from annotation.models import UnitAgreement
 from annotation.models.agreement import UnitAgreementQuerySet
 from annotation.pages.downloads import job_of
 from annotation.pages.question_agreement import AgreementView
@@ -31,7 +30,7 @@ from annotation.pages.study import (
     study_for,
     study_page,
 )
-from annotation.stored_agreement import current_agreement
+from annotation.result_kinds.agreement import current_agreement
 from annotation.study_facts import AGREEMENT
 from console.access import (
     may,
@@ -77,7 +76,7 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     page = page_of(request, view.annotator_rows(key))
     work: dict[str, Sequence[DeskWork]] = {}
     if may(request, Permission.REVIEW):
-        work = annotator_work(study, [row.annotator for row in page])
+        work = annotator_work(study, [row["annotator"] for row in page])
         if work and may(request, Permission.VIEW_WORKERS):
             record_in(
                 study,
@@ -89,7 +88,7 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
         "view": view,
         "page": page,
         "rows": [
-            (row, work.get(row.annotator, ()), view.annotator_positions.get(row.annotator))
+            (row, work.get(row["annotator"], ()), view.annotator_positions.get(row["annotator"]))
             for row in page
         ],
         "has_work": bool(work),
@@ -137,13 +136,10 @@ def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, Agre
 
 def _view(study: CountedStudy, request: HttpRequest) -> AgreementView | None:
     version = current_agreement(study)
-    if version is None:
-        return None
-    questions = list(version.questions.select_related("question"))
-    if not questions:
+    if version is None or not version.record["questions"]:
         return None
     try:
-        return AgreementView.from_query(version, questions, request.GET)
+        return AgreementView.from_query(study, version, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no round or question {missing}.") from missing
 
@@ -164,7 +160,7 @@ def units_of(
 ) -> UnitAgreementQuerySet:
     """The candidates of the view's question and round whose item's key has every word; or whose own
     key, which often is the system's name, for users who may view systems."""
-    rows = UnitAgreement.objects.of(view.version).judged(view.displayed.question, view.round)
+    rows = view.version.units.judged(view.study_question, view.round)
     for word in words.split():
         matches = Q(candidate__item__key__icontains=word)
         if Permission.VIEW_SYSTEMS in permissions:

@@ -6,22 +6,22 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 
 from annotation.disagreement import STATISTICS
-from annotation.models import (
-    AgreementCoefficient,
-    AgreementVersion,
-    AnnotatorAgreement,
+from annotation.models import Question, Study
+from annotation.result_kinds.agreement import (
+    STATISTICS as ANNOTATOR_STATISTICS,
+    AgreementKind,
     JudgedQuestion,
-    PositionEffect,
     ProtocolCoefficient,
+    QuestionCoefficient,
     RoundCoefficient,
-    Study,
+    list_alphas,
+    read_part,
 )
-from annotation.stored_agreement import STATISTICS as ANNOTATOR_STATISTICS
 from console.glossary import COEFFICIENTS, Term, title_of
+from results.models import Result
 from stats.libraries import pd
 
 WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
@@ -33,8 +33,8 @@ MOST_IN_FOREST = 24
 class CoefficientRow:
     term: Term | None
     title: str
-    all: AgreementCoefficient
-    unflagged: AgreementCoefficient | None
+    all: QuestionCoefficient
+    unflagged: QuestionCoefficient | None
 
     @property
     def is_defined(self) -> bool:
@@ -45,22 +45,23 @@ class CoefficientRow:
 
 @dataclass(frozen=True)
 class AgreementView:
-    version: AgreementVersion
+    version: Result
     judged: Sequence[JudgedQuestion]
     displayed: JudgedQuestion
+    study_question: Question
     condition: str
 
     @classmethod
-    def from_query(
-        cls, version: AgreementVersion, judged: Sequence[JudgedQuestion], query: Mapping[str, str]
-    ) -> AgreementView:
+    def from_query(cls, study: Study, version: Result, query: Mapping[str, str]) -> AgreementView:
         """The view an address asks for; KeyError names what of it is not there."""
-        round = query.get("round") or str(version.first_round)
-        of_round = {row.question.name: row for row in judged if str(row.round) == round}
+        judged = [JudgedQuestion(**row) for row in version.record["questions"]]
+        round = query.get("round") or str(version.facts["first_round"])
+        of_round = {row.question: row for row in judged if str(row.round) == round}
         if not of_round:
             raise KeyError(round)
-        question = query.get("question") or next(iter(of_round))
-        view = cls(version, judged, of_round[question], query.get("condition", ""))
+        name = query.get("question") or next(iter(of_round))
+        displayed = of_round[name]
+        view = cls(version, judged, displayed, study.question(name), query.get("condition", ""))
         if view.condition and view.condition not in view.conditions:
             raise KeyError(view.condition)
         return view
@@ -79,15 +80,15 @@ class AgreementView:
 
     @property
     def question(self) -> str:
-        return self.displayed.question.name
+        return self.displayed.question
 
     @property
     def questions(self) -> list[str]:
-        return [row.question.name for row in self.judged if row.round == self.round]
+        return [row.question for row in self.judged if row.round == self.round]
 
     @property
     def has_kappas(self) -> bool:
-        return self.displayed.question.level in STATISTICS
+        return self.study_question.level in STATISTICS
 
     @property
     def is_compared(self) -> bool:
@@ -116,20 +117,23 @@ class AgreementView:
         return sorted(of_all, key=lambda row: not row.all.name.startswith("krippendorff"))
 
     @cached_property
-    def _of_question(self) -> list[AgreementCoefficient]:
-        rows = AgreementCoefficient.objects.of(self.version)
-        return list(rows.judged(self.displayed.question, self.round))
+    def _of_question(self) -> list[QuestionCoefficient]:
+        return [QuestionCoefficient(**row) for row in self._rows("coefficients", round=self.round)]
+
+    def _rows(self, table: str, **values: Any) -> list[dict[str, Any]]:
+        values["question"] = self.question
+        rows = self.version.record[table]
+        return [row for row in rows if all(row[name] == one for name, one in values.items())]
 
     @cached_property
     def between_rounds(self) -> list[tuple[str, RoundCoefficient]]:
-        rows = self.version.round_coefficients.filter(question=self.displayed.question)
-        return [(title_of(row.name), row) for row in rows.filter(value__isnull=False)]
+        rows = [RoundCoefficient(**row) for row in self._rows("between_rounds")]
+        return [(title_of(row.name), row) for row in rows if row.value is not None]
 
     @cached_property
     def by_protocol(self) -> list[tuple[str, ProtocolCoefficient]]:
-        rows = self.version.protocol_coefficients.filter(
-            question=self.displayed.question, round=self.round, value__isnull=False
-        )
+        stored = self._rows("by_protocol", round=self.round)
+        rows = [ProtocolCoefficient(**row) for row in stored if row["value"] is not None]
         order = {name: n for n, name in enumerate(dict.fromkeys(row.name for row in rows))}
         # The versions of one coefficient stand together, alpha's first.
         in_order = sorted(
@@ -143,27 +147,25 @@ class AgreementView:
         return [(title_of(row.name), row) for row in in_order]
 
     @cached_property
-    def position_effect(self) -> PositionEffect | None:
-        return self._position_effects.filter(annotator="").first()
+    def _part(self) -> dict[str, list[dict[str, Any]]]:
+        return read_part(self.version, self.displayed.part)
 
     @cached_property
-    def annotator_positions(self) -> dict[str, PositionEffect]:
-        return {row.annotator: row for row in self._position_effects.exclude(annotator="")}
+    def position_effect(self) -> dict[str, Any] | None:
+        return self.annotator_positions.get("")
 
-    @property
-    def _position_effects(self) -> QuerySet[PositionEffect]:
-        return self.version.position_effects.filter(
-            question=self.displayed.question, round=self.round
-        )
+    @cached_property
+    def annotator_positions(self) -> dict[str, dict[str, Any]]:
+        return {row["annotator"]: row for row in self._part["positions"]}
 
     @cached_property
     def forest(self) -> pd.DataFrame:
-        alphas = list(AgreementCoefficient.objects.of(self.version).alphas(self.round))
-        if len({(row.question_id, row.by) for row in alphas}) > MOST_IN_FOREST:
+        alphas = [row for row in list_alphas(self.version) if row.round == self.round]
+        if len({(row.question, row.by) for row in alphas}) > MOST_IN_FOREST:
             alphas = [row for row in alphas if not row.by]
         rows = [
             {
-                "label": f"{row.question.name}, {row.by}" if row.by else row.question.name,
+                "label": f"{row.question}, {row.by}" if row.by else row.question,
                 "part": str(WITH if row.with_flagged else WITHOUT),
                 **{name: getattr(row, name) for name in ("value", "ci_low", "ci_high", "n_items")},
             }
@@ -174,16 +176,13 @@ class AgreementView:
     @cached_property
     def pairs(self) -> pd.DataFrame:
         columns = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
-        rows = self.version.pairs.filter(
-            question=self.displayed.question, round=self.round, in_matrix=True
-        )
-        return _numeric(_table(rows, columns), ["value"])
+        return _numeric(pd.DataFrame(self._part["pairs"], columns=columns), ["value"])
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
         columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged", "alpha_change"]
         # As the page lists them: those who pull agreement down first.
-        table = _table(self.annotator_rows("-alpha_change"), columns)
+        table = pd.DataFrame(self.annotator_rows("-alpha_change"), columns=columns)
         return _numeric(table, ["agreement", "seconds", "alpha_change"])
 
     @property
@@ -194,21 +193,18 @@ class AgreementView:
     def is_correlation(self) -> bool:
         return self.displayed.annotator_statistic == ANNOTATOR_STATISTICS["loo_correlation"]
 
-    def annotator_rows(self, key: str) -> QuerySet[AnnotatorAgreement]:
-        column = F(key.removeprefix("-"))
-        order = column.desc if key.startswith("-") else column.asc
-        rows = self.version.annotators.filter(question=self.displayed.question, round=self.round)
-        return rows.order_by(order(nulls_last=True), "pk")
-
-
-def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
-    return pd.DataFrame.from_records(list(rows.values_list(*columns)), columns=columns)
+    def annotator_rows(self, key: str) -> list[dict[str, Any]]:
+        name = key.removeprefix("-")
+        rows = self._part["annotators"]
+        defined = [row for row in rows if row[name] is not None]
+        in_order = sorted(defined, key=lambda row: row[name], reverse=key.startswith("-"))
+        return in_order + [row for row in rows if row[name] is None]
 
 
 def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(columns, "float64"))
 
 
-def alphas_of(study: Study, round: int) -> QuerySet[AgreementCoefficient]:
-    newest = AgreementVersion.objects.of(study).order_by("-version")
-    return AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="").alphas(round)
+def newest_alphas(study: Study, round: int) -> list[QuestionCoefficient]:
+    newest = AgreementKind().list_results(study).defer(None).first()
+    return [row for row in list_alphas(newest) if row.round == round and not row.by]

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.models import (
     Adjudication,
-    AgreementCoefficient,
-    AgreementVersion,
     LabelSet,
     Protocol,
     Study,
@@ -31,8 +29,8 @@ from annotation.pages.study import (
     study_kind,
 )
 from annotation.pages.uploads import upload_for
-from annotation.stored_agreement import agreement_fingerprint
-from annotation.study_facts import AGREEMENT, LABEL, RESULT
+from annotation.result_kinds.agreement import QuestionCoefficient, current_agreement, list_alphas
+from annotation.study_facts import AGREEMENT, LABEL, RESULT, newest_fact
 from console.api.endpoint import register_subject
 from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from console.templatetags.numbers import coefficient, interval, words
@@ -42,14 +40,12 @@ if TYPE_CHECKING:
 
 
 def _stage_counts() -> dict[str, Any]:
-    newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     protocols = Protocol.objects.filter(study=OuterRef("pk")).order_by("-number")
     decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
     return {
         "protocol": Subquery(protocols.values("number")[:1]),
         "protocol_frozen_at": Subquery(protocols.values("frozen_at")[:1]),
-        AGREEMENT: Exists(newest),
-        "n_disputed": Subquery(newest.values("n_disputed")[:1]),
+        "n_disputed": newest_fact(AGREEMENT, "n_disputed"),
         "n_decided": Subquery(_number(decisions)),
         "n_label_sets": Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
     }
@@ -104,23 +100,21 @@ def _judgment_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     for row in _alphas(study):
         yield Figure(
-            (_("Alpha, %(question)s") % {"question": row.question.name}),
+            (_("Alpha, %(question)s") % {"question": row.question}),
             *_alpha_text(row),
             "agreement",
         )
 
 
-def _alphas(study: Study) -> list[AgreementCoefficient]:
-    rows = AgreementCoefficient.objects.filter(
-        version__study=study, version__fingerprint=agreement_fingerprint(study)
-    )
-    alphas = rows.alphas(F("version__first_round")).filter(by="", with_flagged=True)
-    newest_first = list(alphas.order_by("-version", "pk")[:MOST_QUESTIONS])
-    # The same judgments may have been computed before.
-    return [row for row in newest_first if row.version_id == newest_first[0].version_id]
+def _alphas(study: Study) -> list[QuestionCoefficient]:
+    if (version := current_agreement(study)) is None:
+        return []
+    first = version.facts["first_round"]
+    alphas = [one for one in list_alphas(version) if one.with_flagged and not one.by]
+    return [one for one in alphas if one.round == first][:MOST_QUESTIONS]
 
 
-def _alpha_text(row: AgreementCoefficient) -> tuple[str, str]:
+def _alpha_text(row: QuestionCoefficient) -> tuple[str, str]:
     size = row.n_items
     n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
     if row.value is None:
@@ -155,7 +149,7 @@ for stage in (
         ANSWER,
         70,
         lambda study, facts: result_state(
-            is_possible=bool(study.n_judgments), is_computed=facts[AGREEMENT]
+            is_possible=bool(study.n_judgments), is_computed=facts["n_disputed"] is not None
         ),
     ),
     StudyStage("adjudication", gettext_lazy("Adjudication"), ANSWER, 80, _adjudication),

@@ -13,7 +13,6 @@ from django.db.models import (
     Min,
     OuterRef,
     Q,
-    Subquery,
     Value,
     When,
 )
@@ -23,10 +22,11 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from accounts.models import User
 from annotation.assignment_facts import DeskWork
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
-from annotation.flags import flags_of
-from annotation.models import EvidenceVersion, Study, Submission
+from annotation.flags import EVIDENCE, flags_of
+from annotation.models import Study, Submission
 from annotation.models.studies import CountedStudy, counted
 from annotation.pages.study import stage_facts
+from annotation.study_facts import newest_fact
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment
 from hits.drafts import price_usd
@@ -282,7 +282,6 @@ def _percent(share: float) -> str:
 def desk_facts(study: Study, user: User) -> DeskFacts:
     refused = {"state": DeliveryState.REFUSED}
     path = "assignment__hit__batch__study"
-    newest = EvidenceVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
     counts = {
         "n_appeals": counted(Appeal.objects.unanswered(), path),
@@ -292,8 +291,8 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
         + counted(Appeal.objects.filter(**refused), path),
         "is_without_letter_keys": Exists(is_off),
         "has_shared_devices": Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
-        "measured_version": Subquery(newest.values("judgments_version")[:1]),
-        "n_measured": Subquery(newest.values("n_submissions")[:1]),
+        "measured_version": newest_fact(EVIDENCE, "judgments_version"),
+        "n_measured": newest_fact(EVIDENCE, "n_submissions"),
     }
     facts = stage_facts(study, **counts)
     return DeskFacts(**{name: facts[name] for name in counts})

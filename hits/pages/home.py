@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, Max, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, Max, OuterRef
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _, ngettext
@@ -15,9 +14,9 @@ from django.utils.translation import gettext as _, ngettext
 from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
-from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
+from annotation.models import Adjudication, LabelSet, Study
 from annotation.models.studies import counted
-from annotation.study_facts import subject_of
+from annotation.study_facts import AGREEMENT, newest_fact, subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
 from hits.pages.todos import Decision, appeal_decision, dispute_decision, recruiting_decisions
@@ -356,17 +355,16 @@ def _failed_jobs(home: Home) -> Iterator[Decision]:
 
 
 def _disputes(home: Home) -> Iterator[Decision]:
-    newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     studies = Study.objects.filter(
         ~Exists(LabelSet.objects.filter(study=OuterRef("pk"))), pk__in=list(home.current)
     ).order_by()
     rows = studies.values_list(
         "pk",
-        Coalesce(Subquery(newest.values("n_disputed")[:1]), 0),
+        newest_fact(AGREEMENT, "n_disputed"),
         counted(Adjudication.objects.standing(), "question__study"),
     )
     for pk, n_disputed, n_decided in rows:
-        study, n = home.current[pk], n_disputed - n_decided
+        study, n = home.current[pk], (n_disputed or 0) - n_decided
         if n > 0 and Permission.ADJUDICATE in home.permissions[pk]:
             note = _("Decide them, or make labels of the judgments as they are. It costs nothing.")
             yield dispute_decision(

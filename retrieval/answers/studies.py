@@ -9,19 +9,23 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.assignment_facts import list_launched_batches
 from annotation.models import (
-    AgreementCoefficient,
-    AgreementVersion,
     Judgment,
     Question,
-    RoundCoefficient,
     Study,
     Submission,
     WrittenAnswer,
+)
+from annotation.result_kinds.agreement import (
+    AgreementKind,
+    QuestionCoefficient,
+    RoundCoefficient,
+    list_alphas,
 )
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
 from error_codes import CodedText
 from presentation.records import group_values
+from results.models import Result
 from retrieval.models import Collection, CollectionFile
 
 KAPPA_AT_LEVEL: dict[str, str] = {Question.Level.ORDINAL: "cohen_kappa_linear"}
@@ -53,7 +57,7 @@ class StudyJudgments:
     study: Study
     rounds: list[RoundOfStudy] = field(default_factory=list)
     coefficients: list[RoundCoefficient] = field(default_factory=list)
-    alphas: list[AgreementCoefficient] = field(default_factory=list)
+    alphas: list[QuestionCoefficient] = field(default_factory=list)
     is_current: bool = False
     again: int | None = None
     qrels: list[CollectionFile] = field(default_factory=list)
@@ -92,15 +96,14 @@ class StudyJudgments:
     def kappas(self) -> list[RoundCoefficient]:
         """The coefficients of the first two rounds by other annotators, kappa first: that of
         grades has weights, for which neighbours are half in agreement."""
-        rows = [one for one in self.coefficients if one.by == "another annotator"]
-        return sorted(
-            (
-                one
-                for one in rows
-                if one.name in (KAPPA_AT_LEVEL.get(one.question.level, "cohen_kappa"), ALPHA)
-            ),
-            key=lambda one: KAPPAS.index(one.name),
-        )
+        levels = {one.name: one.level for one in self.study.questions.all()}
+        rows = [
+            one
+            for one in self.coefficients
+            if one.by == "another annotator"
+            and one.name in (KAPPA_AT_LEVEL.get(levels.get(one.question, ""), "cohen_kappa"), ALPHA)
+        ]
+        return sorted(rows, key=lambda one: (KAPPAS.index(one.name), one.earlier, one.later))
 
     @property
     def agreement(self) -> list[str]:
@@ -154,7 +157,7 @@ class StudyJudgments:
         )
 
 
-def _holds_chance(row: RoundCoefficient | AgreementCoefficient) -> bool:
+def _holds_chance(row: RoundCoefficient | QuestionCoefficient) -> bool:
     return row.value is not None and row.ci_low is not None and row.ci_low <= 0
 
 
@@ -175,7 +178,7 @@ def sentence_of(row: RoundCoefficient) -> str:
     return CodedText(text.format(n=f"{row.n_pairs:,}", **values, **names), code=row.name)
 
 
-def _sentence_of_alpha(row: AgreementCoefficient) -> str:
+def _sentence_of_alpha(row: QuestionCoefficient) -> str:
     names = {"name": title_of(row.name), "round": row.round}
     if row.value is None:
         text = _("{name} between the annotators of round {round} is undefined: {reason}.")
@@ -193,23 +196,22 @@ def judged_studies(collection: Collection) -> list[StudyJudgments]:
     studies = list(
         collection.studies.with_n_items()
         .annotate(has_reasons=_has_reasons())
+        .prefetch_related("questions")
         .order_by("title", "pk")
     )
     rows = {study.pk: StudyJudgments(study) for study in studies}
     for each in _rounds(studies):
         rows[each.pop("item__study")].rounds.append(RoundOfStudy(**each))
-    for version in AgreementVersion.objects.filter(study__in=studies):
-        study = rows[version.study_id].study
-        rows[version.study_id].is_current = version.judgments_version == study.judgments_version
-    coefficients = RoundCoefficient.objects.filter(version__study__in=studies, name__in=KAPPAS)
-    for row in coefficients.select_related("version", "question").order_by(
-        "earlier", "later", "pk"
-    ):
-        rows[row.version.study_id].coefficients.append(row)
-    for alpha in AgreementCoefficient.objects.filter(
-        version__study__in=studies, name=ALPHA, by="", with_flagged=True, n_pairable__gt=0
-    ).select_related("version"):
-        rows[alpha.version.study_id].alphas.append(alpha)
+    kind = AgreementKind()
+    for version in Result.objects.filter(study__in=studies, kind=kind.name):
+        row = rows[version.subject_id]
+        row.is_current = version.fingerprint == kind.fingerprint(row.study)
+        row.coefficients = [RoundCoefficient(**one) for one in version.record["between_rounds"]]
+        row.alphas = [
+            one
+            for one in list_alphas(version)
+            if one.with_flagged and not one.by and one.n_pairable
+        ]
     for key, n in _answers_without_judgment(studies):
         rows[key].n_without_judgment = n
     for batch in list_launched_batches(list(rows)):
@@ -229,9 +231,11 @@ def _has_reasons() -> Q:
 
 def _answers_without_judgment(studies: Sequence[Study]) -> Iterable[tuple[int, int]]:
     """How many answers to each ordered question say that nothing can be said, by study."""
-    ordered = Question.objects.filter(study__in=studies, level=Question.Level.ORDINAL)
     beyond = [
-        Q(question=one, value__gt=one.highest) for one in ordered if one.highest < one.scale_max
+        Q(question=one, value__gt=one.highest)
+        for study in studies
+        for one in study.questions.all()
+        if one.level == Question.Level.ORDINAL and one.highest < one.scale_max
     ]
     if not beyond:
         return []

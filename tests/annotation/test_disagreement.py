@@ -12,7 +12,6 @@ from annotation.exceptions import StudyUnfit
 from annotation.flags import store_evidence
 from annotation.frames import judgment_frame
 from annotation.models import (
-    AgreementVersion,
     Annotator,
     Candidate,
     Judgment,
@@ -24,7 +23,7 @@ from annotation.models import (
 )
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
-from annotation.stored_agreement import agreement_records, compute_agreement
+from annotation.result_kinds.agreement import AgreementKind, agreement_records
 from annotation.units import system_strengths, wins
 from presentation.records import plain_records
 from stats.agreement import krippendorff_alpha
@@ -34,6 +33,7 @@ from tests.annotation.studies import alternatives_study, doubt, rate, rating_stu
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
+compute_agreement = AgreementKind().compute_now
 
 
 TICKS = {
@@ -204,9 +204,9 @@ class TestQueue:
         tick(ticked, "Ann", "boot", {"clog"}, round=2)
         tick(ticked, "Bob", "boot", {"pump"}, round=2)
         second = compute_agreement(ticked)
-        assert (second.version, first.n_disputed, second.n_disputed) == (2, 4, 6)
-        assert second.judgments_version == first.judgments_version + 2
-        assert list(AgreementVersion.objects.all()) == [second]
+        assert second.number == 2
+        assert (first.facts["n_disputed"], second.facts["n_disputed"]) == (4, 6)
+        assert list(AgreementKind().list_results(ticked)) == [second]
         assert UnitAgreement.objects.count() == 5 + 3
 
     def test_queries_of_the_queue_do_not_grow(self, django_assert_max_num_queries):
@@ -365,9 +365,9 @@ def test_agreement_is_split_by_the_version_it_was_judged_under():
     assert study_agreement(study, protocol=first).questions[0].alpha.n_items == 1
     assert Protocol.objects.of(study).count() == 2
     version = compute_agreement(study)
-    rows = version.protocol_coefficients.filter(name="krippendorff_alpha")
-    assert list(rows.values_list("protocol", "n_labels")) == [(1, 2), (2, 1)]
-    assert {row["protocol"] for row in agreement_records(version)["by_protocol"]} == {1, 2}
+    rows = agreement_records(version)["by_protocol"]
+    alphas = [row for row in rows if row["name"] == "krippendorff_alpha"]
+    assert [(row["protocol"], row["n_labels"]) for row in alphas] == [(1, 2), (2, 1)]
     options = {"protocol": 1, "json": True}
     content = json.loads(command_output("study_agreement", study.slug, **options))
     assert {row["n_items"] for row in content["coefficients"] if row["n_items"]} == {1}

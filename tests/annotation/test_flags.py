@@ -9,10 +9,11 @@ from annotation.flags import (
     count_judgments_change,
     flag_submissions,
     flags_of,
+    list_evidence,
     store_evidence,
     unflag_submissions,
 )
-from annotation.models import EvidenceVersion, Judgment, Study, Submission, SubmissionEvidence
+from annotation.models import Judgment, Study, Submission, SubmissionEvidence
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output, numbers_in, write_file
@@ -189,13 +190,14 @@ def test_a_later_version_replaces_the_one_before(study):
     add(study, "Eve", "d0", (50, 50, 50, 50), seconds=31)
     count_judgments_change(study_ids=[study.pk])
     second = store_evidence(study)
-    assert (first.version, second.version) == (1, 2)
-    assert EvidenceVersion.objects.get() == second
-    assert (second.n_submissions, second.typical_seconds) == (5, 120)
+    assert (first.number, second.number) == (1, 2)
+    assert list_evidence(study).get() == second
+    assert (second.facts["n_submissions"], second.facts["typical_seconds"]) == (5, 120)
     assert SubmissionEvidence.objects.filter(is_flagged=True).count() == 1
     # What was measured of an earlier state does not replace a later one.
-    EvidenceVersion.objects.update(judgments_version=study.judgments_version + 2)
-    assert store_evidence(study).version == 2
+    later = second.facts | {"judgments_version": study.judgments_version + 2}
+    list_evidence(study).update(facts=later)
+    assert store_evidence(study).number == 2
 
 
 def test_judgments_of_an_item_as_a_whole_are_compared_within_the_item():

@@ -9,13 +9,14 @@ from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.models import AgreementVersion, Candidate, Judgment, Submission
+from annotation.models import Candidate, Judgment, Submission
 from annotation.study_facts import RESULT, SCORE, fingerprint, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun
 from metrics.pages.metric_forms import lacking_models
 from metrics.scorer_options import has_model
+from results.models import Result
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
 from tests.codes import message_codes
@@ -109,7 +110,7 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
     where = reverse(f"console:{name}", args=["ratings"])
     for _ in range(2):
         assert rosa.get(where).context["job"].state == Job.State.QUEUED
-    assert not AgreementVersion.objects.exists()
+    assert not Result.objects.exists()
     assert not ValidationOutcome.objects.exists()
     assert DBTaskResult.objects.count() == 1
     work_off()
@@ -277,7 +278,7 @@ def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, stu
         assert "It broke." in words_of(rosa.get(where).content.decode())
     assert Job.objects.count() == 1
     assert post(rosa, "again", Job.objects.get()).state == Job.State.DONE
-    assert AgreementVersion.objects.exists()
+    assert Result.objects.filter(kind="agreement").exists()
 
 
 @pytest.mark.slow

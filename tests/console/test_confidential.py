@@ -12,7 +12,7 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
-from annotation.flags import store_evidence
+from annotation.flags import list_evidence, store_evidence
 from annotation.models import AnnotatorFlag, Submission
 from annotation.study_facts import PUBLISH, subject_of
 from hits.models import (
@@ -216,14 +216,14 @@ def test_the_desk_and_its_rule_show_flags_that_hold_nothing_back_and_what_it_lea
     [taken] = [row for row in shown["rows"] if row["flags"]]
     assert [note.holds_back for note in taken["flags"]] == [False]
     assert [n for _reason, n in shown["left"]] == [1, 1]
-    waiting.evidence_versions.all().delete()  # of what was not measured it takes nothing
+    list_evidence(waiting).delete()  # of what was not measured it takes nothing
     shown = preview(rosa, waiting)
     assert (len(shown["rows"]), sorted(n for _reason, n in shown["left"])) == (0, [1, 1, 2])
 
 
 def test_what_could_not_be_read_is_decided_too_and_every_flag_has_a_note(rosa, waiting, researcher):
     assignment = Assignment.objects.exclude(submission=None).first()
-    version, annotator = waiting.evidence_versions.get(), assignment.submission.annotator
+    version, annotator = list_evidence(waiting).get(), assignment.submission.annotator
     AnnotatorFlag.objects.bulk_create(
         AnnotatorFlag(
             version=version, annotator=annotator, name=name, n=9, n_hits=5, expected=0.5, p_value=0

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
-from annotation.models import AgreementVersion, Item, Study, Submission
+from annotation.models import Item, Study, Submission
 from annotation.study_facts import AGREEMENT, compute
 from console.glossary import CODE_NAMES
 from console.templatetags.numbers import change, coefficient, duration, interval, words
@@ -18,6 +18,7 @@ from hits.models import Appeal, Assignment, Batch, Hit
 from hits.pages.studies import MOST_FOUND
 from hits.progress import StudyProgress, progress_counts, unreadable_assignments
 from metrics.stored_scores import write_scores
+from results.models import Result
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import message_codes
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
@@ -422,7 +423,7 @@ def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, 
 
 def test_rejections_appeals_and_disputes_lead_to_where_they_are_decided(rosa, lab_study, batch):
     compute(lab_study, AGREEMENT)
-    AgreementVersion.objects.update(n_disputed=2)
+    Result.objects.filter(kind=AGREEMENT).update(facts={"first_round": 1, "n_disputed": 2})
     message = decisions(rosa)[reverse("console:adjudication", args=["mine"])].message
     assert re.findall(r"\d+", message) == ["2"]
     hit = Hit.objects.of(batch).first()

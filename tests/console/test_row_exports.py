@@ -23,8 +23,8 @@ from annotation.exceptions import LicenseUnknown
 from annotation.frames import judgment_frame, record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
-from annotation.stored_agreement import agreement_records
-from annotation.study_facts import require_agreement, simulation_notice
+from annotation.result_kinds.agreement import AgreementKind, agreement_records
+from annotation.study_facts import simulation_notice
 from annotation.study_files import file_names, row_downloads, study_downloads
 from metrics.score_tables import import_scores
 from metrics.study_files import score_frame
@@ -304,7 +304,7 @@ def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp
     study = uneven_study(researcher)
     path = tmp_path / "judgments.csv"
     path.write_bytes(content_of(rosa, study, path.name))
-    coefficients = agreement_records(require_agreement(study))["coefficients"]
+    coefficients = agreement_records(AgreementKind().require(study))["coefficients"]
     rows = [row for row in coefficients if row["round"] == 1 and row["with_flagged"]]
     n_compared = 0
     for question in ("=style", "sense"):

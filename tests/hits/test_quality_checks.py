@@ -36,7 +36,7 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import write_yaml
 from annotation.protocols.validation import document_faults, source_faults
 from annotation.protocols.versions import save_draft, write_columns
-from annotation.stored_agreement import compute_agreement
+from annotation.result_kinds.agreement import AgreementKind
 from annotation.study_files import file_names, study_download
 from hits import connections
 from hits.answers import read_answer_text
@@ -245,8 +245,8 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
     assert set(held) == set(of_guide) != set()
     rows = "".join(study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + answers.count()
-    computed = compute_agreement(study).questions.values_list("question__name", flat=True)
-    assert set(computed) == {"appropriateness", "best"}
+    computed = AgreementKind().compute_now(study).record["questions"]
+    assert {one["question"] for one in computed} == {"appropriateness", "best"}
 
 
 @pytest.mark.django_db

@@ -1,7 +1,7 @@
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
-from django.db.models import Value
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -11,11 +11,17 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.api.items import SIMULATED
 from annotation.api.jobs import accepted
+from annotation.disagreement import PositionRecord
 from annotation.disputes import adjudication_queue
-from annotation.models import AgreementCoefficient, PositionEffect, Study
+from annotation.models import Study
 from annotation.pages.adjudication import QueueSelection
 from annotation.pages.downloads import job_of
-from annotation.stored_agreement import current_agreement
+from annotation.result_kinds.agreement import (
+    QuestionCoefficient,
+    current_agreement,
+    list_alphas,
+    list_positions,
+)
 from annotation.study_facts import (
     AGREEMENT,
     RESULT,
@@ -43,16 +49,15 @@ from validation.versions import StoredResults
 from work.models import Job
 
 
-class AlphaSerializer(serializers.ModelSerializer[AgreementCoefficient]):
+class AlphaSerializer(RecordSerializer):
     """Krippendorff's alpha on one question; null where undefined, and then with a reason."""
 
-    question = serializers.CharField(source="question.name")
     by = serializers.CharField(help_text="The condition; empty for all of them.")
     warnings = serializers.ListField(child=serializers.CharField())
     simulated = serializers.BooleanField(help_text=SIMULATED)
 
     class Meta:
-        model = AgreementCoefficient
+        record = QuestionCoefficient
         fields = [
             *("question", "by", "level", "value", "ci_low", "ci_high", "ci_method", "confidence"),
             *("observed", "expected", "n_items", "n_items_dropped", "n_annotators", "n_labels"),
@@ -60,20 +65,23 @@ class AlphaSerializer(serializers.ModelSerializer[AgreementCoefficient]):
         ]
 
 
-class PositionEffectSerializer(serializers.ModelSerializer[PositionEffect]):
+class PositionEffectSerializer(RecordSerializer):
     """What being shown first adds to an answer, compared with being shown last."""
 
-    question = serializers.CharField(source="question.name")
+    question = serializers.CharField()
+    round = serializers.IntegerField()
     annotator = serializers.CharField(help_text="Empty for all of them together.")
     first = serializers.FloatField(help_text="Mean answer about the candidate shown first.")
     last = serializers.FloatField(help_text="Mean answer about the candidate shown last.")
     value = serializers.FloatField(
         help_text="The difference; 0 is expected if positions do not matter."
     )
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
     simulated = serializers.BooleanField(help_text=SIMULATED)
 
     class Meta:
-        model = PositionEffect
+        record = PositionRecord
         fields = [
             *("question", "round", "annotator", "n_pages", "n_annotators", "first", "last"),
             *("value", "ci_low", "ci_high", "simulated"),
@@ -195,8 +203,12 @@ class Agreement(Endpoint):
         version = None if is_pending(self, study, AGREEMENT) else current_agreement(study)
         if version is None:
             return being_computed()
-        alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
-        rows = alphas.filter(with_flagged=True).annotate(simulated=Value(has_simulated(study)))
+        simulated, round = has_simulated(study), version.facts["first_round"]
+        rows = [
+            asdict(row) | {"simulated": simulated}
+            for row in list_alphas(version)
+            if row.with_flagged and row.round == round
+        ]
         return Response(AlphaSerializer(rows, many=True).data)
 
 
@@ -212,8 +224,8 @@ class PositionEffects(Endpoint):
         version = None if is_pending(self, study, AGREEMENT) else current_agreement(study)
         if version is None:
             return being_computed()
-        rows = version.position_effects.select_related("question")
-        rows = rows.annotate(simulated=Value(has_simulated(study)))
+        simulated = has_simulated(study)
+        rows = [row | {"simulated": simulated} for row in list_positions(version)]
         return Response(PositionEffectSerializer(rows, many=True).data)
 
 

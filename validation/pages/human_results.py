@@ -9,14 +9,15 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from annotation.assignment_facts import AssignmentPrice, assignment_price
-from annotation.models import AgreementCoefficient, Candidate, Question, Study
+from annotation.models import Candidate, Question, Study
 from annotation.pages.downloads import job_of
-from annotation.pages.question_agreement import alphas_of
+from annotation.pages.question_agreement import newest_alphas
 from annotation.pages.study import (
     stage_facts,
     study_for,
     study_page,
 )
+from annotation.result_kinds.agreement import QuestionCoefficient
 from annotation.study_facts import RESULTS, Raters, raters_of, simulation_notice
 from console.access import may
 from console.chart_values import Axis, Span
@@ -127,7 +128,7 @@ class HumanResultsView:
     displayed: QuestionRecord
     study_question: Question | None
     # Krippendorff's alpha of all submissions and, if some are flagged, without those.
-    alphas: list[AgreementCoefficient]
+    alphas: list[QuestionCoefficient]
     price: AssignmentPrice | None = None
 
     @property
@@ -352,9 +353,9 @@ def view_questions(
 ) -> dict[str, HumanResultsView]:
     results = StoredHumanResults(study, version)
     asked = {one.name: one for one in study.questions.all()}
-    alphas = alphas_of(study, results.record["round"]).select_related("question")
+    alphas = newest_alphas(study, results.record["round"])
     ordered = sorted(alphas, key=lambda row: not row.with_flagged)
-    by_question = group_values((row.question.name, row) for row in ordered)
+    by_question = group_values((row.question, row) for row in ordered)
     return {
         one.question: HumanResultsView(
             results, one, asked.get(one.question), by_question[one.question], price

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.dataset import LICENSES, UNKNOWN_LICENSE, require_license, write_dataset
 from annotation.models import Study
-from annotation.stored_agreement import compute_agreement
+from annotation.result_kinds.agreement import AgreementKind
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         require_license(license)
         target = Study.objects.named(study)
         # The card states it as it is now.
-        compute_agreement(target)
+        AgreementKind().require(target)
         paths = write_dataset(target, folder, license=license)
         if json:
             record = {"study": study, "license": license, "files": [str(path) for path in paths]}

@@ -8,19 +8,20 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
 from annotation.disagreement import MOST_ANNOTATORS
+from annotation.flags import count_judgments_change
 from annotation.models import (
-    AgreementVersion,
-    AnnotatorAgreement,
-    PairAgreement,
+    Judgment,
     Protocol,
     Study,
     StudyMembership,
     Submission,
 )
 from annotation.protocols.versions import freeze
+from annotation.result_kinds.agreement import agreement_records, list_alphas
 from annotation.study_facts import AGREEMENT, compute
 from console.glossary import ALPHA
 from hits.pages.desk import desk_facts, queue_of
+from results.models import Result
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import codes_on
@@ -72,7 +73,7 @@ def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(rosa, fetch, stu
     # Its data are those of the table.
     rows = rows_of(fetch(study, "forest", "csv"))
     assert [row["label"] for row in rows[:3]] == ["empathy", "empathy, calm", "empathy, cross"]
-    alpha = AgreementVersion.objects.get().coefficients.filter(name=ALPHA)[0]
+    alpha = list_alphas(Result.objects.get())[0]
     assert float(rows[0]["value"]) == alpha.value
     [pair] = rows_of(fetch(study, "matrix", "csv", question="tone"))
     assert (pair["annotator_a"], pair["annotator_b"], pair["n_shared"]) == ("Ann", "Bob", "6")
@@ -130,8 +131,8 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
         rate(study, f"P{number:02}", "d0", {"alpha": number % 3, "beta": number % 2})
     displayed = view_of(study).displayed
     assert (displayed.n_in_matrix, displayed.n_annotators) == (n_most, n_all)
-    assert PairAgreement.objects.filter(is_kappa=True).count() == n_all * (n_all - 1) // 2
-    assert PairAgreement.objects.filter(in_matrix=True).count() == n_most * (n_most - 1) // 2
+    pairs = agreement_records(Result.objects.get())["pairs"]
+    assert len(pairs) == n_all * (n_all - 1) // 2
     assert len(rows_of(fetch(study, "matrix", "csv"))) == n_most * (n_most - 1) // 2
 
 
@@ -140,12 +141,10 @@ def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, 
     for sort, first, last in (("annotator", "Ann", "Bob"), ("-annotator", "Bob", "Ann")):
         page = page_text(study, "annotators", sort=sort)
         assert page.index(f"{first} 1.00") < page.index(f"{last} 1.00")
-    address = reverse("console:agreement-picture", args=[study.slug, "speed", "json"])
-    AnnotatorAgreement.objects.filter(annotator="Ann").update(seconds=4)
     assert view_of(study).has_times
-    AnnotatorAgreement.objects.update(seconds=None)
+    Judgment.objects.update(seconds=None)
+    count_judgments_change(study_ids=[study.pk])
     assert not view_of(study).has_times
-    assert address not in page_text(study, "agreement")
 
 
 @pytest.mark.slow
@@ -266,7 +265,7 @@ def test_position_effects_are_on_the_pages_and_in_the_api(rosa, researcher):
     page = rosa.get(reverse("console:agreement", args=[study.slug])).content.decode()
     assert "position_effect" in codes_on(page)
     page = rosa.get(reverse("console:annotators", args=[study.slug]))
-    assert page.context["rows"][0][2].n_pages == 10
+    assert page.context["rows"][0][2]["n_pages"] == 10
     uploaded = rated_study("uploaded", owner=researcher)
     compute(uploaded, AGREEMENT)
     page = rosa.get(reverse("console:agreement", args=[uploaded.slug])).content.decode()

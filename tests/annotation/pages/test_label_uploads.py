@@ -7,7 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.frames import judgment_frame
-from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
+from annotation.models import Annotator, Judgment, Study, Upload, UploadPart
+from annotation.result_kinds.agreement import AgreementKind
 from annotation.study_facts import compute
 from metrics.stored_scores import write_scores
 from tests.annotation.importing import as_excel, as_zip
@@ -147,7 +148,7 @@ def test_the_study_is_made_under_pseudonyms_with_agreement_and_asks_for_no_launc
     assert Judgment.objects.count() == 4
     assert not Annotator.objects.filter(pseudonym__contains=" ").exists()
     assert not UploadPart.objects.exists()
-    assert AgreementVersion.objects.of(study).exists()
+    assert AgreementKind().list_results(study).exists()
     overview = rosa.get(reverse("console:study", args=[study.slug])).content.decode()
     assert "btn-primary" not in overview or "launch/" not in overview.split("btn-primary")[1][:200]
     for name in ("launch", "answers"):

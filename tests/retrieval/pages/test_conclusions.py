@@ -4,10 +4,10 @@ from io import StringIO
 
 import pytest
 
-from annotation.models import AgreementCoefficient, RoundCoefficient
+from annotation.result_kinds.agreement import list_alphas
 from annotation.study_facts import AGREEMENT, compute
 from results.computing import request_result
-from results.models import Result
+from results.models import Result, pack_record
 from retrieval.collections import link_studies
 from retrieval.models import CollectionFile, PoolStudy, SampledTarget
 from retrieval.result_kinds.audit import request_audit
@@ -174,7 +174,7 @@ def test_grades_have_a_weighted_kappa_and_who_could_not_judge_is_counted_apart(r
 def test_annotators_of_one_round_agree_by_alpha(rosa, collection):
     graded_study(collection, ["no", "so", "yes"], [0, 1, 2, 2], [0, 1, 2, 1])
     said = study_sentences(rosa)["krippendorff_alpha"]
-    alpha = AgreementCoefficient.objects.get(name="krippendorff_alpha", by="", with_flagged=True)
+    [alpha] = list_alphas(Result.objects.get())
     assert f"{alpha.value:.2f}" in said
     assert " 8 " in said
 
@@ -282,12 +282,18 @@ def test_a_report_says_first_when_labels_are_no_better_than_chance(rosa, collect
     for topic in range(3, 12):
         tick(study, "Bob", f"t{topic:02}", ["a"], round=2)
     compute(study, AGREEMENT)
-    row = RoundCoefficient.objects.filter(name="cohen_kappa", by="another annotator").get()
     make_qrels(rosa, study)
     request(collection, qrels=list(collection.files.qrels()), runs=two_runs(collection))
     codes = write_report(rosa, collection)[1]
     assert "chance" not in codes["answer"] + codes["limits"]
-    RoundCoefficient.objects.filter(pk=row.pk).update(value=0.1, ci_low=-0.1, ci_high=0.3)
+    agreement = Result.objects.get(kind="agreement")
+    rows = [
+        row | {"value": 0.1, "ci_low": -0.1, "ci_high": 0.3}
+        for row in agreement.record["between_rounds"]
+        if (row["name"], row["by"]) == ("cohen_kappa", "another annotator")
+    ]
+    agreement.packed_record = pack_record(agreement.record | {"between_rounds": rows})
+    agreement.save()
     add_file(collection, "other.txt", "t00 0 a 1\n")
     texts, codes = write_report(rosa, collection)
     for section in ("answer", "limits"):

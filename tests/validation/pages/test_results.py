@@ -2,14 +2,13 @@ import pytest
 
 from annotation.flags import count_judgments_change, unflag_submissions
 from annotation.models import Submission
-from annotation.stored_agreement import agreement_records
+from annotation.result_kinds.agreement import AgreementKind, agreement_records
 from annotation.study_facts import (
     AGREEMENT,
     VALIDATION,
     compute,
     fingerprint,
     is_stored,
-    require_agreement,
 )
 from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
@@ -29,7 +28,7 @@ def alpha_of(study):
 
 
 def agreement_of(study):
-    records = agreement_records(require_agreement(study))
+    records = agreement_records(AgreementKind().require(study))
     for record in (*records["coefficients"], *records["between_rounds"]):
         del record["signature"]
     return records
@@ -53,9 +52,9 @@ def set_status(status, **which):
 
 def test_an_unchanged_study_is_read_once(django_assert_num_queries):
     study = scored_study()
-    first = require_agreement(study), require_validation(study)
+    first = AgreementKind().require(study), require_validation(study)
     with django_assert_num_queries(4):  # two fingerprints, two versions
-        again = require_agreement(study), require_validation(study)
+        again = AgreementKind().require(study), require_validation(study)
     assert again == first
 
 

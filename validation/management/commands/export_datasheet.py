@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study
-from annotation.stored_agreement import compute_agreement
+from annotation.result_kinds.agreement import AgreementKind
 from presentation.formats import make_folder, write_files
 from validation.heds import (
     DATASHEETS,
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     ) -> None:
         target = Study.objects.named(study)
         # The datasheets state it as it is now.
-        compute_agreement(target)
+        AgreementKind().require(target)
         files = {
             name: datasheet_file(target, name, with_money=not without_pay) for name in DATASHEETS
         }
