@@ -11,7 +11,7 @@ from annotation.agreement import study_agreement
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.imports import import_study
-from annotation.models import Annotator, Candidate, Item, Judgment, Picture, Study, Submission
+from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
 from annotation.new_studies import copy_study
 from annotation.pairs import item_sizes, with_pairs
 from annotation.protocols.documents import plain_document
@@ -157,19 +157,3 @@ def test_strengths_are_recovered_from_balanced_pairs_by_imported_items():
     assert set(wins(question, frame)["item"]) == set(frame["cluster"])
     [row] = study_agreement(study).questions
     assert row.question == "better"
-
-
-def test_pairs_of_one_item_are_one_cluster():
-    study = rating_study(n_items=4, systems=SYSTEMS, questions=())
-    save_draft(study=study, document=ALL)
-    freeze(study=study)
-    person = Annotator.objects.create(study=study, pseudonym="ann")
-    question = study.questions.get()
-    for item in Item.objects.filter(study=study):
-        submission = Submission.objects.create(item=item, annotator=person, raw="{}")
-        for side, each in enumerate(item.candidates.all()):
-            Judgment.objects.create(
-                submission=submission, candidate=each, question=question, value=side
-            )
-    table = wins(question, judgment_frame(study))
-    assert Counter(table["item"]) == dict.fromkeys(("d0", "d1", "d2", "d3"), 3)
