@@ -1,4 +1,4 @@
-"""Which two of several systems are compared on which item, and which of them stands left."""
+"""Designs of paired comparisons: the two systems of each comparison, and which one is left."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -53,7 +53,7 @@ def draw_pairs(
 
 
 class _Drawn:
-    """What was drawn so far, of systems by number."""
+    """Counts of the pairs drawn so far; systems are numbers."""
 
     def __init__(self, *, is_odd: bool) -> None:
         self.is_odd = is_odd
