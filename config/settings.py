@@ -256,6 +256,8 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed_name": "100/h/key",
     "signup": "60/m/ip",
     "invitation": "30/m/ip",
+    # A page and its frame count as two.
+    "preview": "120/m/ip",
     # A lecture that opens its study at once; each has an account made and items reserved.
     "arrival": "200/m/ip",
     "change_password": "5/m/user",

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Candidate, Question, Study, Submission
 from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
 from annotation.protocols.fields import ITEM, KINDS
-from annotation.protocols.records import Practice, ProtocolQuestion
+from annotation.protocols.records import Practice, ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from hits.models import Batch
 
@@ -43,6 +43,8 @@ def study_texts(study: Study) -> StudyTexts:
 
 
 CENT = Decimal("0.01")
+# The hourly pay that a reward is suggested for if the team has no minimum.
+SUGGESTED_HOURLY_USD = Decimal(12)
 # A word in six characters: five and the space, as typists count.
 CHARACTERS_A_WORD = 6
 UNKNOWN: Any = object()
@@ -115,8 +117,9 @@ class Wage:
     most_usd: Decimal
 
 
-def page_size(texts: StudyTexts) -> PageSize:
-    document = current_document(texts.study)
+def page_size(texts: StudyTexts, document: ProtocolDocument | None = None) -> PageSize:
+    """`document` is a draft that is not stored; otherwise it is the newest version."""
+    document = document or current_document(texts.study)
     own, of_candidates = texts.of_items, texts.of_candidates
     n_items = own["n"] or 1
     n_candidates = of_candidates["n"] / n_items
@@ -144,10 +147,11 @@ def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
     return 1 if is_one else n_candidates
 
 
-def estimated_duration(texts: StudyTexts) -> Duration:
-    page = page_size(texts)
+def estimated_duration(texts: StudyTexts, document: ProtocolDocument | None = None) -> Duration:
+    document = document or current_document(texts.study)
+    page = page_size(texts, document)
     typical, quick, slow = (page.seconds(pace) for pace in (TYPICAL, QUICK, SLOW))
-    stated = current_document(texts.study).time.estimate_seconds
+    stated = document.time.estimate_seconds
     # What was written down is the typical time; the length says how far people part from it.
     scale = stated / typical if stated else 1
     return Duration(
@@ -174,7 +178,9 @@ def measured_duration(seconds: Sequence[float]) -> Duration | None:
     return Duration(median(seconds), tenths[0], tenths[-1], n=len(seconds))
 
 
-def duration_of(study: Study, texts: StudyTexts | None = None) -> Duration:
+def duration_of(
+    study: Study, texts: StudyTexts | None = None, document: ProtocolDocument | None = None
+) -> Duration:
     """Measured from accepting to submitting if there are submissions, else estimated. Cached per
     version of the judgments."""
     key = f"duration:{study.pk}:{study.judgments_version}"
@@ -182,7 +188,7 @@ def duration_of(study: Study, texts: StudyTexts | None = None) -> Duration:
     if measured is UNKNOWN:
         measured = _duration_of(Submission.objects.filter(item__study=study.pk))
         cache.set(key, measured)
-    return measured or estimated_duration(texts or study_texts(study))
+    return measured or estimated_duration(texts or study_texts(study), document)
 
 
 def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Duration]:

@@ -242,7 +242,7 @@ SESSION_KEY = "invitation"
 @login_not_required
 @never_cache
 @require_safe
-@rate_limit(action="invitation")  # type: ignore[untyped-decorator]
+@rate_limit(action="invitation", limit_get=True)  # type: ignore[untyped-decorator]
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Keep the token out of the address, where other sites and logs would read it.
 

@@ -17,6 +17,7 @@ from hits.models.batches import (
     Worker,
     new_batch_key,
 )
+from hits.models.previews import PreviewLink
 from hits.models.recruiting import Connection, Participation, Recruiter, RecruiterCall, Recruitment
 from hits.models.reviews import (
     PART,
@@ -65,6 +66,7 @@ __all__ = [
     "PracticeAnswer",
     "PracticeHit",
     "PracticeResult",
+    "PreviewLink",
     "Recruiter",
     "RecruiterCall",
     "Recruitment",

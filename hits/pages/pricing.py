@@ -59,6 +59,7 @@ from hits.readiness import Funds, PageCheck, funds_of, page_check, request_check
 from hits.recruited_batches import batches_without_study
 from hits.selections import OF_ROUND, items_without_hit
 from hits.wages import (
+    SUGGESTED_HOURLY_USD,
     Duration,
     StudyTexts,
     Wage,
@@ -90,8 +91,6 @@ OF_WORKERS = (
     "needs_masters",
     "wave_size",
 )
-# The hourly pay that a reward is suggested for where the team has set no floor.
-SUGGESTED_HOURLY_USD = Decimal(12)
 
 
 @dataclass

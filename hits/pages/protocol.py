@@ -55,6 +55,7 @@ from hits.pages.questionnaire import (
 )
 from hits.pages.sections import ProtocolView, view_of
 from hits.practice import practice_page
+from hits.previews import active_preview_links
 from hits.questions import task_page
 
 
@@ -99,6 +100,7 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
         and not view.is_frozen,
         "was_replaced": _session_key(study) in request.session,
         "writer": token_hex(8),
+        "preview_links": active_preview_links(study),
     }
     return study_page(request, study, "hits/protocol", context)
 

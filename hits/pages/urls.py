@@ -16,6 +16,13 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("protocol/begin/", pages.protocol.begin_draft, name="protocol-begin"),
     path("protocol/discard/", pages.protocol.discard, name="protocol-discard"),
     path("protocol/preview/", pages.protocol.preview, name="protocol-preview"),
+    path("protocol/size/", pages.study_sizes.size, name="protocol-size"),
+    path("protocol/preview-links/", pages.previews.create, name="preview-link"),
+    path(
+        "protocol/preview-links/<int:link_id>/revoke/",
+        pages.previews.revoke,
+        name="preview-link-revoke",
+    ),
     path("launch/", pages.launch.launch, name="launch"),
     path("launch/publish/", pages.launch.publish, name="publish"),
     path("launch/team/", pages.launch.team, name="launch-team"),
@@ -96,6 +103,13 @@ of_a_team: list[URLPattern | URLResolver] = [
 of_the_site: list[URLPattern | URLResolver] = [
     path("trials/<str:token>", pages.protocol.trial_page, name="trial-page"),
     path("trials/<str:token>/mturk/externalSubmit", pages.protocol.trial_sent, name="trial-sent"),
+    path("previews/<str:token>/", pages.previews.shared_preview, name="shared-preview"),
+    path("previews/<str:token>/page", pages.previews.shared_page, name="shared-preview-page"),
+    path(
+        "previews/<str:token>/page/mturk/externalSubmit",
+        pages.previews.shared_sent,
+        name="shared-preview-sent",
+    ),
     path("letter-keys/", pages.rules.letter_keys, name="letter-keys"),
     path("", pages.studies.studies, name="studies"),
 ]

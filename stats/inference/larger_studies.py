@@ -415,3 +415,108 @@ def family_of_means(means: Sequence[MeanOfCells]) -> FamilyOfMeans | None:
         for mean in tables
     ]
     return FamilyOfMeans(*(float(part) for part in np.mean(parts, axis=0)))
+
+
+def variances_of_means(means: Sequence[MeanOfCells]) -> FamilyOfMeans | None:
+    """What means vary by, on average, whether or not their tables are complete.
+
+    Parameters
+    ----------
+    means : sequence of MeanOfCells
+        Of a pilot, such as the differences of its pairs of systems.
+
+    Returns
+    -------
+    FamilyOfMeans or None
+        Components that are estimated below 0 count as 0. None if no mean generalises over
+        annotators: then the parts of items and of ratings cannot be separated.
+
+    References
+    ----------
+    As of `purchase_to_distinguish`.
+
+    Examples
+    --------
+    >>> from stats.inference.crossed_means import mean_over_items_and_annotators
+    >>> rng = np.random.default_rng(0)
+    >>> items, annotators = np.repeat(np.arange(400), 3), rng.integers(0, 40, 1200)
+    >>> values = 0.5 * rng.normal(size=400)[items] + rng.normal(size=1200)
+    >>> found = variances_of_means([mean_over_items_and_annotators(items, annotators, values)])
+    >>> round(found.items, 2), round(found.annotators, 2), round(found.cells, 2)
+    (0.21, 0.0, 1.07)
+    """
+    parts = [
+        np.array(_components(mean, is_complete=mean.method.removesuffix(SKEWED) == QUASI_F))
+        * (mean.n_items, mean.n_annotators, mean.n)
+        for mean in means
+        if mean.of_annotators >= 0
+    ]
+    return FamilyOfMeans(*np.mean(parts, axis=0).tolist()) if parts else None
+
+
+def least_of_design(
+    family: FamilyOfMeans,
+    *,
+    n_items: int,
+    n_annotators: int,
+    n_each: int,
+    power: float = 0.8,
+    alpha: float = 0.05,
+) -> float:
+    """The least difference that a planned study distinguishes from 0 as often as `power`.
+
+    Parameters
+    ----------
+    family : FamilyOfMeans
+        By what the difference varies.
+    n_items, n_annotators : int
+        Items, and annotators in all, who share the work equally.
+    n_each : int
+        Annotators of each item, at most `n_annotators`.
+    power, alpha : float
+        As of `least_distinguishable`.
+
+    Returns
+    -------
+    float
+        NaN if there are fewer than two items or annotators.
+
+    Raises
+    ------
+    ValueError
+        If `n_each` is not between 1 and `n_annotators`, or `power` or `alpha` is not between 0
+        and 1.
+
+    Notes
+    -----
+    The test is that of `mean_over_items_and_annotators`. Its degrees of freedom are those of a
+    complete table if all annotators rate all items, and otherwise one less than the fewer of items
+    and annotators. In 600 simulated studies of each of seven designs (8 to 200 items, 2 to 5
+    annotators of each, 4 to 180 in all, levels of .05 to .008) the power at this difference was
+    .77 to .81.
+
+    References
+    ----------
+    As of `least_distinguishable`.
+
+    Examples
+    --------
+    >>> family = FamilyOfMeans(items=0.3, annotators=0.0, cells=1.0)
+    >>> round(least_of_design(family, n_items=60, n_annotators=180, n_each=3), 3)
+    0.293
+    """
+    require(
+        1 <= n_each <= n_annotators,
+        f"n_each must be between 1 and n_annotators ({n_annotators}), not {n_each}",
+        code="n_each_out_of_range",
+    )
+    if min(n_items, n_annotators) < LEAST_LEVELS:
+        return np.nan
+    parts = [max(0.0, part) for part in (family.items, family.annotators, family.cells)]
+    variance = np.dot(parts, [1 / n_items, 1 / n_annotators, 1 / (n_items * n_each)])
+    fewer = min(n_items, n_annotators)
+    freedom = float(fewer - 1)
+    if n_each == n_annotators:
+        own = float(family.freedom(n_items, n_annotators))
+        freedom = min(own, FREEDOM_OF_FEWER * freedom) if fewer < FEW else own
+    return least_distinguishable(float(np.sqrt(variance)), freedom, power=power, alpha=alpha)

@@ -150,6 +150,50 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
     return float(scipy.stats.nct.sf(t, n - 1, shifted) + other_sign)
 
 
+def least_difference(sd: float, n: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The least mean difference that so many items distinguish from 0, two-sided.
+
+    Parameters
+    ----------
+    sd : float
+        Standard deviation of the items' differences.
+    n : float
+        Items, at least 2.
+    power, alpha : float
+        Power and level of the paired t test.
+
+    Returns
+    -------
+    float
+        The difference for which `items_for_difference` returns `n`.
+
+    Raises
+    ------
+    ValueError
+        If `sd` is not positive, or another number is out of range.
+
+    References
+    ----------
+    As `items_for_difference`.
+
+    Examples
+    --------
+    >>> round(least_difference(1.0, 33.37), 2)
+    0.5
+    """
+    require_shares(power=power, alpha=alpha)
+    _require_difference(1.0, sd)
+    require(n >= 2, f"n must be at least 2, not {n}", code="n_out_of_range")
+
+    def gap(times: float) -> float:
+        return difference_power(times, 1.0, n, alpha=alpha) - power
+
+    high = 1.0
+    while gap(high) < 0:
+        high *= 2
+    return sd * float(scipy.optimize.brentq(gap, 1e-9, high, xtol=1e-12))
+
+
 def _require_difference(difference: float, sd: float) -> None:
     require(
         difference != 0 and sd > 0,

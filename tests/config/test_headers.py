@@ -15,6 +15,7 @@ BASE = {"default-src": "'none'", "base-uri": "'none'", "script-src": "'self'"}
 BASE |= {"style-src": "'self'", "form-action": "'self'", "connect-src": "'self'"}
 # Their answers have a policy of their own: they run in a sandbox.
 SANDBOXED = {"picture", "frame", "preview_frame", "protocol-preview", "trial-page"}
+SANDBOXED |= {"shared-preview-page"}
 # Anything may stand in an address; what is no object is a page too, which says so.
 EXAMPLES = {
     "uuid": "00000000-0000-4000-8000-000000000000",

@@ -47,11 +47,15 @@ ASKING_FIRST = table(
 )
 # They lead on to another page of the study.
 LEADING_ON = table((P.VIEW, "try former-publish"))
-PAGES_OF_A_STUDY = SHOWN_OF_A_STUDY | ASKING_FIRST | LEADING_ON | table((P.OWN, "recruit-file"))
+# What a form that is not saved yet comes to, or what is saved.
+FOLLOWING = table((P.VIEW, "protocol-size"))
+PAGES_OF_A_STUDY = SHOWN_OF_A_STUDY | ASKING_FIRST | LEADING_ON | FOLLOWING
+PAGES_OF_A_STUDY |= table((P.OWN, "recruit-file"))
 ACTIONS_OF_A_STUDY = table(
     (P.REVIEW, "review-draft review-note review-appeal review-undo review-retry review-clear"),
     (P.REVIEW, "review-withdraw review-rules-draft review-reason-add review-reason-delete"),
     (P.REVIEW, "review-sending flag unflag"),
+    (P.EDIT, "preview-link preview-link-revoke"),
     (P.EDIT, "protocol-save protocol-yaml protocol-freeze protocol-begin protocol-discard"),
     (P.EDIT, "collect restore"),
     (P.ADJUDICATE, "decision comment-add comment-edit comment-delete"),
@@ -134,7 +138,9 @@ SIGNED_IN = words("""
     studies teams new-team new-study api-root api-study-list schema how-many how-many-curve
     how-many-pilot letter-keys""")
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
-OPEN = words("login logout picture invitation accept join join-anew trial-page trial-sent")
+OPEN = words("login logout picture invitation accept join join-anew trial-page trial-sent") | words(
+    "shared-preview shared-preview-page shared-preview-sent"
+)
 ACCOUNT = words("""
     account account_login account_reauthenticate account_change_password account_reset_password
     account_reset_password_done account_reset_password_from_key
@@ -206,6 +212,7 @@ NAMED_PARTS = [
     ("flag unflag", {"submission_id": last(Submission, item__study__slug="mine")}),
     ("decision comment-add", {"candidate_id": last(Candidate, item__study__slug="mine")}),
     ("comment-edit comment-delete", {"comment_id": 1}),
+    ("preview-link-revoke", {"link_id": 1}),
     ("connection-close", {"connection_id": last(Connection)}),
     ("judge-connection-close", {"connection_id": last(JudgeConnection)}),
     ("scoring-request scoring-confirm", {"request_id": last(ScoringRequest)}),

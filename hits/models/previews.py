@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from annotation.models import Study
+
+
+class PreviewLinkQuerySet(models.QuerySet["PreviewLink"]):
+    def of(self, study: Study) -> PreviewLinkQuerySet:
+        return self.filter(study=study.pk)
+
+    def active(self) -> PreviewLinkQuerySet:
+        return self.filter(revoked_at=None, expires_at__gt=timezone.now())
+
+
+class PreviewLink(models.Model):
+    """A link that shows a study's pages for annotators without an account. Only the hash of its
+    token is stored."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="preview_links")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = PreviewLinkQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"preview of {self.study}, {self.created_at:%Y-%m-%d}"
