@@ -49,6 +49,10 @@ function drawAll(within, places = "[data-chart]") {
 }
 
 drawAll(document);
+// Of the content that follows a job; htmx reports the whole page too, which is drawn.
+document.addEventListener("htmx:load", ({ target }) => {
+  if (target !== document.body) drawAll(target);
+});
 dark.addEventListener("change", () => drawAll(document));
 document.addEventListener("toggle", (event) => {
   const drawn = dark.matches ? "dark" : "light";

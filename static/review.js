@@ -1,12 +1,12 @@
 // The review desk's keys. Every key presses a button or follows a link that is on the page, so
 // that without this script the page does the same.
 
-const desk = document.querySelector("[data-letter-keys]");
 const FIELDS = "input, textarea, select, [contenteditable]";
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.key === "Escape") return press("[data-cancel]", event);
+  const desk = document.querySelector("[data-letter-keys]");
   if (desk?.dataset.letterKeys !== "on" || document.activeElement?.closest(FIELDS)) return;
   const key = event.key.toLowerCase();
   if (/^[a-z?]$/.test(key)) press(`[data-key="${key}"]`, event);
@@ -54,7 +54,10 @@ document.addEventListener("keydown", pressed);
 window.addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
 });
-document.querySelectorAll("[data-reason]").forEach(begin);
-document.querySelectorAll(".dock form").forEach(once);
+// Again when the content of the page was replaced (reload.js).
+document.addEventListener("htmx:load", ({ target }) => {
+  target.querySelectorAll("[data-reason]").forEach(begin);
+  target.querySelectorAll(".dock form").forEach(once);
+});
 keepSubmission();
 focusResult();

@@ -16,7 +16,7 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import cache_control, never_cache
@@ -56,6 +56,7 @@ from console.access import (
 )
 from console.glossary import code_name
 from console.pages.pictures import as_picture
+from console.pages.progress import progress_page
 from console.registrations import job_access, load_registrations, needed_to_control
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
@@ -102,10 +103,8 @@ def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: whoever has a role in the study. Polled by the page; reloads it at the end."""
     study = study_for(request, slug)
     row = get_object_or_404(jobs_of(study), pk=job_id)
-    if not row.is_unfinished and request.headers.get("HX-Request"):
-        return HttpResponse(headers={"HX-Refresh": "true"})
     context = {"job": row, "study": study, "may": may_of(request)}
-    return render(request, "console/_job.html", context)
+    return progress_page(request, "console/_job.html", context, is_over=not row.is_unfinished)
 
 
 @require_POST

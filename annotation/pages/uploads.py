@@ -68,6 +68,7 @@ from console.access import (
     within_scopes,
 )
 from console.pages.pictures import as_picture
+from console.pages.progress import progress_page
 from presentation.files import reason_of
 
 if TYPE_CHECKING:
@@ -195,9 +196,9 @@ def _is_live(request: HttpRequest) -> bool:
 def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
     row = upload_for(request, token)
     job = jobs_of_upload(row).first()
-    if request.headers.get("HX-Request") and not (job and job.is_unfinished):
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "annotation/_upload_job.html", {"upload": row, "job": job})
+    context = {"upload": row, "job": job}
+    is_over = not (job and job.is_unfinished)
+    return progress_page(request, "annotation/_upload_job.html", context, is_over=is_over)
 
 
 @require_POST

@@ -16,6 +16,7 @@ from accounts.roles import PERMISSIONS, Permission
 from accounts.teams import may_connect_this_site, may_create_teams
 from console.access import person, team_for
 from console.forms import UsdField, problems_of
+from console.pages.progress import progress_page
 from hits.account_requests import (
     TEST_FUNDS_USD,
     connection_jobs,
@@ -198,13 +199,9 @@ def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
     team, _permissions = team_for(request, slug, Permission.VIEW)
     jobs = recruiter_jobs(team) if request.GET.get("of") == "recruiter" else connection_jobs(team)
     job = jobs.first()
-    if request.headers.get("HX-Request") and not (job and job.is_unfinished):
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(
-        request,
-        "hits/_connecting.html",
-        {"connecting": job, "team": team, "of": request.GET.get("of", "")},
-    )
+    context = {"connecting": job, "team": team, "of": request.GET.get("of", "")}
+    is_over = not (job and job.is_unfinished)
+    return progress_page(request, "hits/_connecting.html", context, is_over=is_over)
 
 
 @require_POST

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from console.access import may_of, team_row_for
+from console.pages.progress import progress_page
 from console.registrations import DONE, LATER, NEEDS_YOU, Stage, needed_to_control
 from results.models import Result
 from retrieval.collections import DELETE_COLLECTION, STUDY_OF_POOL
@@ -255,10 +256,8 @@ def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
         # where the collection is somebody else's, or the answer would say that there is one.
         return HttpResponse(headers={"HX-Redirect": reverse("console:collections")})
     row = get_object_or_404(Job.objects.about(subject_of(collection)), pk=job_id)
-    if not row.is_unfinished and request.headers.get("HX-Request"):
-        return HttpResponse(headers={"HX-Refresh": "true"})
     context = {"job": row, "collection": collection, "may": may_of(request)}
-    return render(request, "retrieval/_job.html", context)
+    return progress_page(request, "retrieval/_job.html", context, is_over=not row.is_unfinished)
 
 
 def controlled_job(

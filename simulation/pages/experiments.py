@@ -16,6 +16,7 @@ from accounts.models import Team
 from accounts.roles import Permission
 from annotation.relevance import Source
 from console.access import may, may_of, person, team_row_for
+from console.pages.progress import progress_page
 from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES
@@ -158,10 +159,10 @@ def progress(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     row = experiment_for(request, slug)
     version = get_object_or_404(row.versions, number=number)
     standing = standing_of_run(version)
-    if not standing.is_under_way and request.headers.get("HX-Request"):
-        return HttpResponse(headers={"HX-Refresh": "true"})
     context = {"experiment": row, "version": version, "standing": standing}
-    return render(request, "simulation/_run.html", context | {"may": may_of(request)})
+    context |= {"may": may_of(request)}
+    is_over = not standing.is_under_way
+    return progress_page(request, "simulation/_run.html", context, is_over=is_over)
 
 
 @require_POST

@@ -16,6 +16,7 @@ from accounts.names import require_visible
 from accounts.roles import Permission
 from console.access import may_of, person, team_row_for
 from console.forms import offer_choices
+from console.pages.progress import progress_page
 from console.tables import page_of
 from simulation.exceptions import ExperimentUnfit, SimulationError
 from simulation.models import StoredCatalogue, StoredRecommender
@@ -181,10 +182,9 @@ def progress(request: HttpRequest, key: int) -> HttpResponse:
     the end."""
     row = recommender_for(request, key)
     standing = standing_of_training(row)
-    if not standing.is_under_way and request.headers.get("HX-Request"):
-        return HttpResponse(headers={"HX-Refresh": "true"})
     context = {"recommender": row, "standing": standing, "may": may_of(request)}
-    return render(request, "simulation/_training.html", context)
+    is_over = not standing.is_under_way
+    return progress_page(request, "simulation/_training.html", context, is_over=is_over)
 
 
 @require_POST

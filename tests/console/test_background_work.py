@@ -95,7 +95,12 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     assert work.state == Job.State.DONE
     assert {"rouge1", "chrf"} <= set(ScoringRun.objects.values_list("metric", flat=True))
     assert Score.objects.filter(run__metric="chrf").count() == 6
-    assert poll(rosa, work)["HX-Refresh"] == "true"
+    ended = poll(rosa, work)
+    assert ended["HX-Refresh"] == "true"
+    assert (f'id="job-{work.pk}"' in ended.content.decode(), b"hx-get" in ended.content) == (
+        True,
+        False,
+    )
     text = words_of(poll(rosa, work, by_htmx=False).content.decode())
     assert work.message in text
 
