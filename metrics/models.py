@@ -6,12 +6,13 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext, gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from accounts.models import Team
 from annotation.models import Candidate, Study
 from annotation.models.studies import counted
 from annotation.score_settings import LONGEST_SIGNATURE
+from error_codes import CodedText
 from work.models import Leased
 
 
@@ -45,6 +46,37 @@ def unread_text(n_replies: int, unread: Mapping[str, int]) -> str:
     )
 
 
+def warning_text(code: str, n_texts: int, n_all: int) -> str:
+    """What a warning of a scorer says of scores, by its code (`metrics.scorers.errors`)."""
+    if code == "untokenised":
+        text = ngettext(
+            "{n} text of {total} pairs is mostly outside a–z and 0–9, where ROUGE with the google "
+            "tokenizer is 0. The tokenizers unicode and characters read it.",
+            "{n} texts of {total} pairs are mostly outside a–z and 0–9, where ROUGE with the "
+            "google tokenizer is 0. The tokenizers unicode and characters read them.",
+            n_texts,
+        )
+    elif code == "windows":
+        text = ngettext(
+            "{n} of {total} texts is longer than the model reads at once; it was read in parts.",
+            "{n} of {total} texts are longer than the model reads at once; they were read in "
+            "parts.",
+            n_texts,
+        )
+    elif code == "truncated":
+        text = ngettext(
+            "{n} of {total} texts is longer than the model reads; its end does not count.",
+            "{n} of {total} texts are longer than the model reads; their ends do not count.",
+            n_texts,
+        )
+    else:
+        text = gettext(
+            "The endpoint replies the same at temperature 1: several samples may be one reply "
+            "several times."
+        )
+    return text.format(n=f"{n_texts:,}", total=f"{n_all:,}")
+
+
 class ScoringRun(Leased):
     """One output of a metric, as its signature describes it, over one study.
 
@@ -75,6 +107,11 @@ class ScoringRun(Leased):
     judge = models.JSONField(
         null=True, help_text="What was asked of whom, and what it was found to do; of judges only."
     )
+    warnings = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="By a warning's code how many texts it is about, and of how many; of the leader.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ScoringRunQuerySet.as_manager()
@@ -94,6 +131,11 @@ class ScoringRun(Leased):
     def unread_replies(self) -> str:
         judge: dict[str, Any] = self.judge or {}
         return unread_text(judge.get("n_replies", 0), judge.get("unread", {}))
+
+    @property
+    def coded_warnings(self) -> list[CodedText]:
+        rows = sorted(self.warnings.items())
+        return [CodedText(warning_text(code, *counts), code) for code, counts in rows]
 
 
 class Score(models.Model):

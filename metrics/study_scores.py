@@ -1,6 +1,8 @@
 """Scoring a study: each text once per signature, batch by batch, so that it can be resumed."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
 from annotation.score_settings import LONGEST_SIGNATURE
+from error_codes import CodedText
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
 from metrics.models import (
     Score,
@@ -19,7 +22,7 @@ from metrics.models import (
     unread_text,
 )
 from metrics.scorers import scorer as scorers
-from metrics.scorers.errors import ScorerError
+from metrics.scorers.errors import ScorerError, ScoringWarning
 from metrics.scorers.judges.budget import Estimate
 from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
@@ -56,6 +59,7 @@ class Scored:
     reason: str = ""
     n_replies: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[CodedText] = ()
 
     def __str__(self) -> str:
         scored = ngettext("{n:,} candidate scored", "{n:,} candidates scored", self.n_scored)
@@ -75,7 +79,8 @@ class Scored:
             parts.append(text.format(n=self.n_undefined, reason=self.reason))
         if unread := unread_text(self.n_replies, self.unread):
             parts.append(unread)
-        return f"{self.metric}: {', '.join(parts)} ({self.signature})."
+        scored_text = f"{self.metric}: {', '.join(parts)} ({self.signature})."
+        return " ".join([scored_text, *self.warnings])
 
 
 def named_scorer(name: str, **parameters: object) -> Scorer:
@@ -113,15 +118,20 @@ def score_study(
     total = Candidate.objects.filter(item__study=study).count()
     if total == 0:
         raise NothingToScore(f"Study '{study.slug}' has no candidates; import some first.")
-    prepare(scorer)
-    runs = _runs(study, scorer)
-    with leased(runs[0], n_before=runs[0].scores.count(), n_total=total) as lease:
-        if retry_undefined:
-            _forget_undefined(lease, runs)
-        groups = example_groups(study, runs[0])
-        n_waiting = sum(len(keys) for _, keys in groups)
-        steps = progress(_score(groups, scorer, runs, lease), n_waiting)
-        n_reused = sum(was_reused for was_reused in steps)
+    with _collected_warnings() as found:
+        prepare(scorer)
+        runs = _runs(study, scorer)
+        n_before = runs[0].scores.count()
+        with leased(runs[0], n_before=n_before, n_total=total) as lease:
+            if retry_undefined:
+                _forget_undefined(lease, runs)
+            groups = example_groups(study, runs[0])
+            n_waiting = sum(len(keys) for _, keys in groups)
+            try:
+                steps = progress(_score(groups, scorer, runs, lease), n_waiting)
+                n_reused = sum(was_reused for was_reused in steps)
+            finally:
+                _store_warnings(runs[0], found, is_resumed=n_before > 0)
     n_undefined, reason = _undefined(runs[0])
     return Scored(
         metric=scorer.name,
@@ -131,8 +141,43 @@ def score_study(
         n_reused=n_reused,
         n_undefined=n_undefined,
         reason=reason,
+        warnings=runs[0].coded_warnings,
         **_counted_replies(runs[0]),
     )
+
+
+# By a warning's code, how many texts it is about, and of how many.
+Warned = dict[str, list[int]]
+
+
+@contextmanager
+def _collected_warnings() -> Iterator[Warned]:
+    """What the scorer warns of meanwhile, which is shown as usual too."""
+    found: Warned = {}
+    show = warnings.showwarning
+
+    def note(message: Warning | str, *arguments: Any, **options: Any) -> None:
+        if isinstance(message, ScoringWarning):
+            n_texts, n_all = found.get(message.code, [0, 0])
+            found[message.code] = [n_texts + message.n_texts, n_all + message.n_all]
+        show(message, *arguments, **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ScoringWarning)
+        warnings.showwarning = note
+        yield found
+
+
+def _store_warnings(run: ScoringRun, found: Warned, *, is_resumed: bool) -> None:
+    before: Warned = run.warnings if is_resumed else {}
+    run.warnings = {
+        code: [
+            sum(counts)
+            for counts in zip(*(each.get(code, [0, 0]) for each in (before, found)), strict=True)
+        ]
+        for code in {*before, *found}
+    }
+    run.save(update_fields=["warnings"])
 
 
 def _undefined(run: ScoringRun) -> tuple[int, str]:

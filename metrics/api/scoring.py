@@ -299,12 +299,19 @@ class RunSerializer(serializers.ModelSerializer[ScoringRun]):
         help_text="Why it broke off; of a judge, which names its cap, for who may see money."
     )
 
+    warnings = serializers.SerializerMethodField(
+        help_text="What the metric warns of, such as texts that its model cut; of its first output."
+    )
+
     class Meta:
         model = ScoringRun
         fields = [
             *("id", "metric", "signature", "higher_is_better", "is_primary", "state", "error"),
-            *("n_scores", "n_undefined", "created_at"),
+            *("n_scores", "n_undefined", "warnings", "created_at"),
         ]
+
+    def get_warnings(self, run: ScoringRun) -> list[dict[str, str]]:
+        return [{"code": each.code, "text": str(each)} for each in run.coded_warnings]
 
     def get_error(self, run: ScoringRun) -> str:
         may = self.context["request"]._request.permissions

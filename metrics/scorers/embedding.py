@@ -216,9 +216,12 @@ class Embedding(Scorer):
         cut = sum(self._length(text) > limit for text in doubtful)
         if cut:
             warnings.warn(
-                f"{cut} of {len(texts)} texts are longer than the {limit} tokens which"
-                f" {self._checkpoint.label} reads; their ends do not count",
-                TruncatedTextWarning,
+                TruncatedTextWarning(
+                    f"{cut} of {len(texts)} texts are longer than the {limit} tokens which"
+                    f" {self._checkpoint.label} reads; their ends do not count",
+                    n_texts=cut,
+                    n_all=len(texts),
+                ),
                 stacklevel=4,
             )
 

@@ -74,19 +74,33 @@ class BudgetSpentError(ScorerError):
 
 
 class ScoringWarning(UserWarning):
-    """The score is defined as the metric defines it, but may mislead."""
+    """The score is defined as the metric defines it, but may mislead: `n_texts` of `n_all` texts
+    (or pairs of texts) that were scored. `code` is stored with the scores."""
+
+    code = "misleading"
+
+    def __init__(self, message: str, *, n_texts: int = 0, n_all: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.n_texts, self.n_all = n_texts, n_all
+        self.code = code or self.code
 
 
 class UntokenisedTextWarning(ScoringWarning):
     """The tokeniser drops most of the letters of a text."""
 
+    code = "untokenised"
+
 
 class TruncatedTextWarning(ScoringWarning):
-    """The model reads only the beginning of a text."""
+    """The model reads only the beginning of a text, or (`windows`) reads it in parts."""
+
+    code = "truncated"
 
 
 class RepeatedSamplesWarning(ScoringWarning):
     """The endpoint does not draw its replies at random."""
+
+    code = "repeated_samples"
 
 
 @contextmanager

@@ -204,9 +204,13 @@ class CausalModel:
         long = sum(self._window is not None and len(t.ids) > self._window for t in texts)
         if long:
             warnings.warn(
-                f"{long} of {len(texts)} texts are longer than the {self._window} tokens which"
-                f" {self.checkpoint.label} reads; they are read in overlapping windows",
-                TruncatedTextWarning,
+                TruncatedTextWarning(
+                    f"{long} of {len(texts)} texts are longer than the {self._window} tokens which"
+                    f" {self.checkpoint.label} reads; they are read in overlapping windows",
+                    n_texts=long,
+                    n_all=len(texts),
+                    code="windows",
+                ),
                 stacklevel=2,
             )
 

@@ -299,10 +299,14 @@ def _warn_of_untokenised(pairs: Sequence[tuple[str, str]]) -> None:
     texts = {text for pair in pairs for text in pair if not text.isascii()}
     n_lost = sum(loses_most(text, _tokens(text, "google")) for text in texts)
     if n_lost:
+        counted = f"{n_lost} text" if n_lost == 1 else f"{n_lost} texts"
         warnings.warn(
-            f"{n_lost} texts of {len(pairs)} pairs are mostly outside a-z and 0-9, where ROUGE"
-            " with the google tokenizer is 0; tokenizer='unicode' or 'characters' reads them",
-            UntokenisedTextWarning,
+            UntokenisedTextWarning(
+                f"{counted} in {len(pairs)} pairs mostly outside a-z and 0-9, where ROUGE with "
+                "the google tokenizer is 0; tokenizer='unicode' or 'characters' reads them",
+                n_texts=n_lost,
+                n_all=len(pairs),
+            ),
             stacklevel=2,
         )
 

@@ -72,9 +72,12 @@ def token_ids(
     if not long:
         return list(untruncated)
     warnings.warn(
-        f"{len(long)} of {len(texts)} texts are longer than the {limit} tokens which {model}"
-        " reads; their ends do not count",
-        TruncatedTextWarning,
+        TruncatedTextWarning(
+            f"{len(long)} of {len(texts)} texts are longer than the {limit} tokens which {model}"
+            " reads; their ends do not count",
+            n_texts=len(long),
+            n_all=len(texts),
+        ),
         stacklevel=2,
     )
     cut = tokenizer([texts[row] for row in long], truncation=True, max_length=limit)["input_ids"]

@@ -14,7 +14,7 @@ from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
 from metrics.file_scores import score_file
 from metrics.models import Score, ScoringRun
 from metrics.score_files import read_scores
-from metrics.scorers.errors import ModelUnavailableError
+from metrics.scorers.errors import ModelUnavailableError, UntokenisedTextWarning
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
@@ -393,3 +393,22 @@ def test_a_judges_replies_are_reused_by_the_same_people_alone(same):
     second.refresh_from_db()
     assert plan_scoring(study=second, scorer=Judge()).n_reusable == (6 if same else 0)
     assert score_study(study=second, scorer=Judge()).n_reused == (6 if same else 0)
+
+
+@pytest.mark.filterwarnings("default::metrics.scorers.errors.UntokenisedTextWarning")
+def test_what_a_metric_warns_of_stays_with_its_scores():
+    study = rating_study(n_items=2)
+    Candidate.objects.filter(item__key="d0", key="alpha").update(text="привет, мир")
+    with pytest.warns(UntokenisedTextWarning):
+        result = score_study(study=study, scorer=build("rouge1"))
+    run = ScoringRun.objects.get(leader=None)
+    assert run.warnings == {"untokenised": [1, 4]}
+    assert [each.code for each in run.coded_warnings] == ["untokenised"]
+    assert str(result.warnings[0]) in str(result)
+    # Scores that come later add to it, and those that are there are not counted again.
+    item = study.items.last()
+    Candidate.objects.create(item=item, key="gamma", system="gamma", text="ещё")
+    for _ in range(2):
+        score_study(study=study, scorer=build("rouge1"))
+        run.refresh_from_db()
+        assert run.warnings == {"untokenised": [2, 5]}

@@ -117,8 +117,9 @@ class EndpointJudge(Scorer):
         if self.sampling.n > 1 and not capabilities.samples_differ:
             finding = "the endpoint was found to reply the same twice at temperature 1: "
             warnings.warn(
-                f"{finding}{self.sampling.n} samples may be one reply {self.sampling.n} times",
-                RepeatedSamplesWarning,
+                RepeatedSamplesWarning(
+                    f"{finding}{self.sampling.n} samples may be one reply {self.sampling.n} times"
+                ),
                 stacklevel=2,
             )
         self.capabilities = capabilities
