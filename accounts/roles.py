@@ -44,6 +44,27 @@ class Role(TextChoices):
     ANALYST = "analyst", _("Analyst")
     AUDITOR = "auditor", _("Auditor")
 
+    @property
+    def summary(self) -> str:
+        """One sentence on what the role is for; the table of permissions is in docs/teams.md."""
+        return str(_SUMMARIES[self])
+
+
+_SUMMARIES = {
+    Role.OWNER: _("Can do everything, including deleting studies and appointing owners."),
+    Role.MANAGER: _("Can do everything except deleting studies and appointing owners."),
+    Role.RESEARCHER: _(
+        "Designs studies, launches and pays within budgets, reviews work and analyzes results."
+    ),
+    Role.ADJUDICATOR: _(
+        "Decides where annotators disagree, without seeing which system wrote a response."
+    ),
+    Role.ANALYST: _(
+        "Computes and downloads results; cannot change studies, review work or spend money."
+    ),
+    Role.AUDITOR: _("Reads results, costs and the audit log; cannot change anything."),
+}
+
 
 _ALL = frozenset(Permission)
 _OF_ANALYSTS = frozenset(

@@ -35,9 +35,8 @@ def require_permission(request: HttpRequest, roles: Sequence[Role], permission: 
 def refusal_of(roles: Sequence[Role], permission: Permission) -> str:
     if permission in permissions_of(*roles):
         return _("The token's scopes do not allow this.")
-    return _("Your role here is {roles}. It does not allow this; a manager can change it.").format(
-        roles=", ".join(str(role.label).lower() for role in roles)
-    )
+    text = _("Your role here does not allow this; a manager can change it. {roles}")
+    return text.format(roles=" ".join(f"{role.label}: {role.summary}" for role in roles))
 
 
 def team_for(

@@ -2,6 +2,8 @@ from django import forms, template
 from django.forms import BoundField
 from django.utils.safestring import SafeString
 
+from accounts.roles import Role
+
 register = template.Library()
 CLASSES: list[tuple[type[forms.Widget], str]] = [
     (forms.CheckboxInput, "form-check-input"),
@@ -24,3 +26,13 @@ def control_id(field: BoundField) -> str:
     return field.id_for_label or (
         field.subwidgets[0].id_for_label if field.subwidgets else field.auto_id
     )
+
+
+@register.simple_tag
+def all_roles() -> list[Role]:
+    return list(Role)
+
+
+@register.filter
+def role_summary(role: str) -> str:
+    return Role(role).summary

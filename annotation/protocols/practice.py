@@ -231,7 +231,7 @@ def _item_faults(
 ) -> Iterator[Fault]:
     names_condition = any("{condition}" in question.wording for question in document.questions)
     has_values = item.scores or any(each.scores for each in item.candidates)
-    own = _("is the study's own where 'item' names one. Take it out.")
+    own = _("is the study's own if an item of the study is named. Take it out.")
     yield from broken_rules(
         path,
         *(
@@ -279,13 +279,13 @@ def _candidate_faults(
         (
             item.item and candidate.text,
             "text",
-            _("is the study's own where 'item' names one. Take it out."),
+            _("is the study's own if an item of the study is named. Take it out."),
             "of_the_study",
         ),
         (
             not item.item and candidate.candidate,
             "candidate",
-            _("needs the 'item' of the study whose it is."),
+            _("needs the key of the study's item that it belongs to."),
             "needs_item",
         ),
         (
@@ -311,7 +311,7 @@ def _value_faults(
         problem = _no_practice(question, is_of_item) or _no_answer(question, value, practice)
         if problem:
             yield Fault((*path, "scores", name), problem)
-    unread = _("has no right value under 'scores', so nobody would read it.")
+    unread = _("has no right value, so annotators would not read it.")
     yield from broken_rules(
         (*path, "feedback"),
         *((name not in holder.scores, name, unread, "unread") for name in holder.feedback),

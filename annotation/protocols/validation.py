@@ -102,7 +102,7 @@ def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> It
         (
             document.pairs and document.order.policy != "fixed",
             "policy",
-            _("is not 'fixed', but the pairs say which response is on the left."),
+            _("must be as imported: the pairs say which response is on the left."),
             "order_of_pairs",
         ),
     )
@@ -148,7 +148,7 @@ def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
         (
             document.reason.rule == "choice" and not is_chosen,
             "rule",
-            _("is 'choice', but no question has choices: ask for ticks or a preference."),
+            _("needs a question with choices: ask for ticks or a preference."),
             "no_choices",
         ),
         (
@@ -366,15 +366,13 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
         (
             is_made and check.cases,
             "",
-            _("a %(kind)s check is made of a candidate of the page; it has no cases.")
-            % {"kind": check.kind},
+            _("checks of this kind are made of a candidate of the page and have no cases."),
             "needless_cases",
         ),
         (
             not is_made and not check.cases,
             "",
-            _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
-            % {"kind": check.kind},
+            _("nothing can be placed: add a case that shows what is judged."),
             "missing",
         ),
     )
@@ -418,8 +416,8 @@ def _checked_question_faults(
         yield Fault(
             (*path, "question"),
             (
-                _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
-                % {"name": question.name, "kind": check.kind}
+                _("'%(name)s' is neither a tick nor a yes or no, which this kind of check needs.")
+                % {"name": question.name}
             ),
             code="not_ticked",
         )

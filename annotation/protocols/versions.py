@@ -203,13 +203,13 @@ def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
     if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
         yield Fault(
             ("questions",),
-            _("A study of alternatives asks exactly one question of the kind 'selection'."),
+            _("A study of alternatives asks exactly one question that is answered by ticks."),
             code="not_one_selection",
         )
     if study.kind == Study.Kind.RATING and ticked:
         yield Fault(
             ("questions", ticked[0], "kind"),
-            _("is 'selection', which only a study of alternatives asks; ask yes_no instead."),
+            _("is answered by ticks, as only alternatives are. Ask for yes or no instead."),
             code="selection_of_ratings",
         )
 

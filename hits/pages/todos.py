@@ -160,9 +160,12 @@ def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
     )
 
 
-# Who may do nothing about it on its page is not asked to.
+# What each page's to-do needs: people are not asked to do what their role does not allow.
 NEEDED = {
+    "agreement": Permission.ANALYSE,
+    "answers": Permission.EDIT,
     "items": Permission.EDIT,
+    "labels": Permission.ANALYSE,
     "launch": Permission.SPEND,
     "review": Permission.REVIEW,
     "validation": Permission.ANALYSE,
@@ -195,7 +198,7 @@ def decisions_of(
             *_publication(study, progress),
             *_scores(study),
         )
-        if NEEDED.get(page, Permission.VIEW) in permissions
+        if NEEDED[page] in permissions
     ]
     if Permission.REVIEW in permissions and facts["n_appeals"]:
         rows = [appeal_decision(study, facts["n_appeals"]), *rows]

@@ -1,5 +1,8 @@
+import ast
 import json
+import re
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -356,3 +359,16 @@ def test_answers_that_are_empty_or_repeated_are_faults_and_none_is_dropped(kind,
     parsed = parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")
     faults = [(f.path[3:], f.code) for f in parsed.faults if f.path[2:3] == (field,)]
     assert faults == wrong
+
+
+@pytest.mark.parametrize("name", ["validation", "practice", "scales", "versions"])
+def test_messages_name_no_key_of_the_file_that_the_form_does_not_have(name):
+    """Where a fault is, the form says by its labels, and a file by its path."""
+    source = import_module(f"annotation.protocols.{name}").__file__
+    texts = [
+        node.args[0].value
+        for node in ast.walk(ast.parse(Path(source).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_"
+    ]
+    assert texts
+    assert [text for text in texts if re.search(r"'[a-z_]+'", text)] == []

@@ -1,6 +1,7 @@
 import pytest
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from tests.console.pages import words_of
 
@@ -65,3 +66,21 @@ def test_what_no_second_try_mends_stays_an_error(asked, where):
     answer = asked(where)
     assert answer.status_code == 500
     assert "Something broke" in words_of(answer.content.decode())
+
+
+def has_navigation(answer):
+    page = answer.content.decode()
+    return f'href="{reverse("console:teams")}"' in page and "<main" in page
+
+
+def test_every_error_page_leads_on(asked, admin_client):
+    assert has_navigation(admin_client.get("/nowhere/"))
+    assert has_navigation(admin_client.get("/studies/any/collect/"))
+    assert all(has_navigation(asked(where)) for where in ("/away/", "/broken/"))
+    assert has_navigation(Client().get("/", headers={"host": "evil"}))
+    # Whoever is not signed in is led to no list of studies, and a worker to the tasks.
+    assert not has_navigation(Client().get("/nowhere/"))
+    assert (
+        f'href="{reverse("marketplace:groups")}"'
+        in admin_client.get("/worker/nowhere/").content.decode()
+    )

@@ -1,6 +1,7 @@
 import csv
 import io
 import re
+from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
@@ -392,3 +393,17 @@ def test_auditors_read_what_was_decided_and_not_about_whom(rosa, team, member_of
         assert not any(name in theirs for name in ("3ONE", "3TWO", "A1WORKER"))
         assert "assignments: 2" in theirs
         assert "Too fast." in theirs
+
+
+def test_roles_are_explained_where_they_are_chosen_shown_and_too_small(rosa, team, member_of):
+    analyst = member_of(team, "analyst")
+    study = rating_study("mine", owner=None, team=team, n_items=1)
+    views = [("team", [team.slug]), ("members", [study.slug]), ("teams", [])]
+    for browser, (view, args) in product((rosa, analyst), views):
+        page = browser.get(reverse(f"console:{view}", args=args)).content.decode()
+        assert set(re.findall(r'data-role="(\w+)"', page)) == set(Role.values), view
+        assert "/teams/#roles" in page
+    assert Role.ANALYST.summary in analyst.get(reverse("account")).content.decode()
+    refused = analyst.get(reverse("console:rename", args=[study.slug]))
+    assert (refused.status_code, b"/teams/#roles" in refused.content) == (403, True)
+    assert Role.ANALYST.summary in refused.content.decode()

@@ -80,6 +80,9 @@ def test_an_analyst_is_asked_for_nothing_and_sees_no_money(study, batch, signed_
     set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
     answer = home(signed_in(carl))
     assert answer.context["decisions"] == []
+    add_assignment(Hit.objects.of(batch).last(), problem="It names no item.")
+    overview = signed_in(carl).get(reverse("console:study", args=[study.slug]))
+    assert overview.context["decisions"] == []
     assert [row["spent_usd"] for row in answer.context["rows"]] == [None]
     assert "0.10" not in signed_in(carl).get(change_page(batch)).content.decode()
     set_role(team=study.team, user=carl, role=Role.AUDITOR, actor=researcher)
