@@ -386,12 +386,14 @@ def _wording_finding(
 
 
 def _size_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]:
+    compared = (n for n, each in enumerate(document.questions) if each.kind in COMPARISONS)
+    if (first := next(compared, None)) is None:
+        return
     items = study.items.exclude(key__in=practised_keys(document)).order_by()
     sizes = items.annotate(n=Count("candidates")).aggregate(least=Min("n"), most=Max("n"))
     if sizes["most"] is None:
         return
-    field = next(
-        (f"q{n}-kind" for n, each in enumerate(document.questions) if each.kind in COMPARISONS), ""
-    )
     for problem in size_problems(document, sizes["least"], sizes["most"]):
-        yield Finding(Level.WARNING, f"{problem}.", protocol_field=field, code=problem.code)
+        yield Finding(
+            Level.WARNING, f"{problem}.", protocol_field=f"q{first}-kind", code=problem.code
+        )

@@ -34,6 +34,9 @@ from hits.preflight import Finding, fault
 from hits.progress import progress_of
 from hits.publications import awaits_publication, is_being_published, request_publication
 
+PRICE_CHANGED = "price_changed"
+LONGEST_PRICE = 20
+
 
 def launch_batch(
     view: LaunchView, *, total: str, amount: str, offer: str | None = None
@@ -43,7 +46,8 @@ def launch_batch(
     and publishes nothing a second time."""
     if not _is_launched(view):
         outdated = _outdated_faults(view, total, offer)
-        view.is_outdated = bool(outdated)
+        # Another price of the same items keeps the choice of them.
+        view.is_outdated = any(one.code != PRICE_CHANGED for one in outdated)
         view.extra += outdated or _confirmation_faults(view, amount)
         if view.is_held:
             return None
@@ -88,9 +92,12 @@ def _outdated_faults(view: LaunchView, total: str, offer: str | None) -> list[Fi
     if total != price:
         return [
             fault(
-                _("The price is $%(usd)s now. Choose again how much, and press once you read it.")
-                % {"usd": price},
-                code="price_changed",
+                _(
+                    "The price changed from $%(before)s to $%(usd)s. Your choices are kept: check "
+                    "the new price and publish again."
+                )
+                % {"before": total[:LONGEST_PRICE] or "–", "usd": price},
+                code=PRICE_CHANGED,
             )
         ]
     if offer not in (None, view.offer):

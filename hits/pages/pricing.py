@@ -26,8 +26,8 @@ from hits.pages.findings import (
 )
 from hits.pages.sections import protocol_findings
 from hits.pages.terms import (
+    FOLDS,
     LISTED,
-    RARE,
     SAMPLE,
     THE_REST,
     UNSURE,
@@ -438,8 +438,7 @@ class LaunchView:
         return self.is_refused or (self.is_final and self.is_held)
 
     def reopened(self) -> LaunchView:
-        # Nothing is chosen: a second press must not publish another amount than the one that was
-        # read.
+        # Nothing is chosen: a second press must not publish other items than those that were read.
         data = {name: value for name, value in (self.data or {}).items() if name != "how"}
         return LaunchView(self.study, self.person, data, is_refused=True, extra=self.extra)
 
@@ -452,10 +451,12 @@ class LaunchView:
         return [each for each in self.findings if each.level is Level.PASS]
 
     @property
-    def is_more_open(self) -> bool:
+    def open_folds(self) -> list[str]:
+        """The folds with a fault or a warning, and those of a second round."""
+        fields = {each.field for each in (*self.faults, *self.warnings)}
         if self.again is not None:
-            return True
-        return any(each.field in RARE for each in (*self.faults, *self.warnings))
+            fields |= {"round", "excluded_rounds"}
+        return [name for name, of_fold in FOLDS.items() if not fields.isdisjoint(of_fold)]
 
     @cached_property
     def jobs(self) -> list[Job]:

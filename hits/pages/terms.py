@@ -28,13 +28,15 @@ from metrics.models import ScoringRun
 MINUTE, DAY = 60, 24 * 3600
 MOST_DAYS = 365
 SAMPLE, UNSURE, THE_REST, LISTED = "sample", "unsure", "rest", "listed"
-# Of the fields under More: a fault in one of them opens it.
-RARE = (
-    *("title", "description", "keywords", "minutes", "days", "approval_days", "round", "of_round"),
-    "seed",
-    *("wave_size", "needs_masters", "countries", "languages", "min_approval", "min_approved"),
-    *("max_per_worker", "excluded_rounds", "excluded_workers", "budget_usd"),
-)
+# Fields in the folds of the form: a fault in one of them opens its fold.
+FOLDS = {
+    "who": (
+        *("countries", "languages", "min_approval", "min_approved", "needs_masters"),
+        *("max_per_worker", "excluded_rounds", "excluded_workers"),
+    ),
+    "terms": ("title", "description", "keywords", "minutes", "approval_days"),
+    "rounds": ("round", "of_round", "seed", "wave_size", "budget_usd"),
+}
 
 
 def _number(label: Any, low: int, high: int, *, help_text: Any = "", required: bool = True) -> Any:
@@ -49,23 +51,25 @@ class LaunchForm(forms.Form):
         widget=forms.RadioSelect,
         required=False,
     )
-    n_items = _number(gettext_lazy("Items in it"), 1, 1_000_000)
+    n_items = _number(gettext_lazy("Items, drawn at random"), 1, 1_000_000)
     n_unsure = _number(gettext_lazy("Items in it"), 1, 1_000_000, required=False)
     keys = forms.CharField(
         label=gettext_lazy("Items, a key a line"),
         required=False,
         widget=forms.Textarea({"rows": 3}),
     )
-    reward_usd = UsdField(label=gettext_lazy("Reward for a HIT, $"), max_value=Decimal("999999.99"))
+    reward_usd = UsdField(
+        label=gettext_lazy("Reward per HIT (USD)"), max_value=Decimal("999999.99")
+    )
     is_recruited = forms.BooleanField(
-        label=gettext_lazy("For participants of a recruiter"),
+        label=gettext_lazy("A recruiter, such as Prolific"),
         required=False,
         help_text=gettext_lazy(
-            "Such as Prolific, which finds and pays them. What they get is decided after the "
-            "launch, on the page of the batch; nothing is paid here."
+            "It finds and pays participants. You choose their reward after publishing, on the "
+            "page of the batch; nothing is paid here."
         ),
     )
-    max_assignments = _number(gettext_lazy("Workers for each item"), 1, 1_000_000_000)
+    max_assignments = _number(gettext_lazy("Annotators per item"), 1, 1_000_000_000)
     connection = forms.ModelChoiceField(
         Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
     )
@@ -77,7 +81,7 @@ class LaunchForm(forms.Form):
         label=gettext_lazy("Keywords, with commas"), max_length=1000, required=False
     )
     minutes = _number(gettext_lazy("Minutes to finish a HIT"), 1, MOST_DAYS * 24 * 60)
-    days = _number(gettext_lazy("Days on offer"), 1, MOST_DAYS)
+    days = _number(gettext_lazy("Available for (days)"), 1, MOST_DAYS)
     approval_days = _number(
         gettext_lazy("Days until work is approved by itself"),
         0,

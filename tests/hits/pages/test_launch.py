@@ -286,7 +286,7 @@ def test_a_second_round_is_of_a_sample_of_the_items_and_other_workers(rosa, stud
     view = answer.context["view"]
     assert "further_round" in launch_codes(rosa, study, again=pilot.pk)
     assert {choice.value: choice.n_items for choice in view.choices}["rest"] == 3
-    assert view.is_more_open
+    assert set(view.open_folds) >= {"who", "rounds"}
     assert view.draft.excluded_rounds == [1]
     assert (view.draft.round, str(view.draft.reward_usd), view.n_left) == (2, "0.12", 3)
     press(rosa, study, form_of(page_of(rosa, study, **form_of(answer, n_items=2))))
@@ -334,10 +334,19 @@ def test_an_archived_study_and_a_closed_connection_offer_no_launch(rosa, study, 
 
 
 def test_a_changed_price_and_then_a_budget_hold_the_launch(rosa, study, connection, team):
-    refusal = press(rosa, study, form_of(check_page(rosa, study), reward_usd="0.99"))
-    [fault] = refusal.context["view"].faults
-    assert (fault.code, "$8.91 " in fault.message) == ("price_changed", True)
-    assert_nothing_is_chosen(refusal)
+    before = form_of(check_page(rosa, study))
+    refusal = press(rosa, study, before | {"reward_usd": "0.99", "days": "9"})
+    view = refusal.context["view"]
+    assert [one.code for one in view.faults] == ["price_changed"]
+    # The old and the new sum are shown; choices are kept, and one more press publishes.
+    assert all(usd in view.faults[0].message for usd in (before["total"], "8.91"))
+    again = form_of(refusal)
+    assert (again["how"], again["n_items"], again["days"]) == (
+        "sample",
+        str(before["n_items"]),
+        "9",
+    )
+    assert again["total"] == "8.91"
     for name, slug in (("team-budget", team.slug), ("study-budget", study.slug)):
         rosa.post(reverse(f"console:{name}", args=[slug]), {"cap_usd": "0.10"})
     assert Budget.objects.filter(cap_usd=Decimal("0.10")).count() == 2
@@ -772,9 +781,9 @@ def warning_codes(answer) -> list[str]:
 def test_who_may_work_is_said_and_whether_it_is_one_worker_for_an_item(rosa, study, connection):
     ask(study, assignments=3, countries=("US",), least_approval_percent=95)
     answer = page_of(rosa, study)
-    before, _, rest = answer.content.decode().partition('<details class="more"')
+    summary = answer.content.decode().partition('id="told-who">')[2].partition("</summary>")[0]
     workers = answer.context["view"].workers
-    assert workers in words_of(before + rest.partition("</details>")[2])
+    assert workers in words_of(summary)
     assert {"United", "95"} <= set(workers.split())
     assert "one_worker" not in warning_codes(answer)
     ask(study, assignments=1)
