@@ -26,7 +26,7 @@ from annotation.readers.archives import is_small, short_file_name
 from annotation.readers.drafts import Faults, ReadingReport
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.mapping import ColumnMapping, guess_mapping, mapping_faults
+from annotation.readers.mapping import Column, ColumnMapping, guess_mapping, mapping_faults
 from annotation.readers.profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.rows import RowBlock, storable
 from annotation.readers.tables import OpenTable, opened_table
@@ -196,9 +196,9 @@ def read_upload(running: RunningJob) -> str:
 
 def note_faults(upload: Upload, faults: Faults, report: ReadingReport | None = None) -> None:
     upload.faults = [asdict(fault) for fault in faults.first]
-    if report is not None:
-        groups = [asdict(group) for group in faults.groups.values()]
-        upload.reading = report.plain() | {"faults": groups}
+    reading = upload.reading if report is None else report.plain()
+    if reading:
+        upload.reading = reading | {"faults": [asdict(each) for each in faults.groups.values()]}
     for name in ("columns", "sample", "summary", "faults", "reading"):
         setattr(upload, name, storable(getattr(upload, name)))
     upload.n_faults = faults.n
@@ -233,13 +233,7 @@ def _first_mapping(upload: Upload, profile: TableProfile) -> dict[str, Any]:
     stored = find_stored_mapping(upload)
     if stored is not None:
         return ColumnMapping.of(stored).among(columns).plain
-    return guess_mapping(
-        columns,
-        n_rows=upload.n_rows or 0,
-        n_distinct=profile.n_distinct,
-        first={column["name"]: column["first"] for column in upload.columns},
-        codes=profile.codes,
-    ).plain
+    return profile.guess().plain
 
 
 def find_stored_mapping(upload: Upload, *kind: str) -> dict[str, Any] | None:
@@ -264,6 +258,13 @@ def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
         keep_mapping(upload)
 
 
+def guess_of(upload: Upload) -> ColumnMapping:
+    """What the columns of an upload probably are, whatever was chosen since."""
+    cells = [fields for _line, fields, _is_csv in upload.sample]
+    columns = [Column(**column) for column in upload.columns]
+    return guess_mapping(columns, cells, n_rows=upload.n_rows or 0)
+
+
 def import_upload(running: RunningJob) -> str:
     upload = Upload.objects.select_related("study", "team", "uploaded_by").get(
         pk=running.arguments["upload"]
@@ -277,7 +278,7 @@ def import_upload(running: RunningJob) -> str:
     with opened_upload(upload) as table:
         items = items_of(table, mapping, faults=faults, kind=upload.kind, passed=passed)
         leaves_out = running.arguments.get("leaves_out", False)
-        if not leaves_out or not len(items):
+        if not len(items) or not (leaves_out or mapping.leaves_out(faults.groups.values())):
             require_no_faults(upload, faults)
         if not len(items):
             note_faults(upload, faults)
@@ -332,7 +333,10 @@ def keep_mapping(upload: Upload, *kind: str) -> None:
     StoredMapping.objects.update_or_create(
         **StoredMapping.owner_of(upload),
         columns_digest=columns_digest(upload, *kind),
-        defaults={"mapping": upload.mapping},
+        # What is done about the problems of one file is not done about those of the next.
+        defaults={
+            "mapping": {name: upload.mapping[name] for name in upload.mapping.keys() - {"fixes"}}
+        },
     )
 
 

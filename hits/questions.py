@@ -234,6 +234,12 @@ def task_page(
     return _render_page(item, document, checks, web_address, practice, first_slot)
 
 
+def preview_page(item: Item, document: ProtocolDocument) -> str:
+    """The page of an item that is not stored, with its pictures in it, whatever their size."""
+    require_questions(item.study, document)
+    return _render_page(item, document, (), data_address, None, 0)
+
+
 def data_address(picture: Picture) -> str:
     content = bytes(picture.content)
     text = base64.b64encode(content).decode()

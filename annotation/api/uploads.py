@@ -106,6 +106,9 @@ class PreviewSerializer(serializers.Serializer[Any]):
 class MappingSerializer(serializers.Serializer[Any]):
     uses = serializers.DictField(child=serializers.ChoiceField(choices=list(Use)))
     systems = serializers.DictField(child=serializers.CharField())
+    fixes = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="As in the request, if any."
+    )
 
 
 class QuestionOverrideSerializer(serializers.Serializer[Any]):
@@ -255,6 +258,13 @@ class MappingInput(Input):
         required=False,
         default=dict,
         help_text="By the name of a column of responses: the system that they are of.",
+    )
+    fixes = serializers.DictField(
+        child=serializers.CharField(max_length=500),
+        required=False,
+        default=dict,
+        help_text="What is done about a kind of problem, by its code: `keep` or `leave-out`; of "
+        "`several_pictures`, the folder.",
     )
 
 

@@ -11,6 +11,7 @@ from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models.studies import Study
 from annotation.readers.drafts import ReadingReport
+from annotation.readers.mapping import ColumnMapping
 from work.contents import ContentField
 
 # Templates whose candidates are ticked, of studies of alternatives; all others are of ratings.
@@ -88,7 +89,12 @@ class Upload(models.Model):
     def kind(self) -> str:
         if self.study is not None:
             return self.study.kind
-        return Study.Kind.ALTERNATIVES if self.template in OF_POOLS else Study.Kind.RATING
+        makes_pool = self.template in OF_POOLS or (
+            self.content == self.Content.ITEMS
+            and not self.template
+            and ColumnMapping.of(self.mapping).makes_pool
+        )
+        return Study.Kind.ALTERNATIVES if makes_pool else Study.Kind.RATING
 
 
 class UploadPart(models.Model):

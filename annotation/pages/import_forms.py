@@ -14,6 +14,7 @@ from annotation.readers.formats import DELIMITERS, FileFormat
 from annotation.readers.mapping import ColumnMapping, Use
 from annotation.readers.text_files import ENCODINGS
 
+NO_PICTURES = "no_pictures"
 FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"
 ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm,.json,.jsonl,.ndjson,.parquet,.zip,.gz"
 DELIMITER_NAMES = {
@@ -179,7 +180,22 @@ def posted_mapping(upload: Upload, data: Any) -> ColumnMapping:
             uses[column["name"]] = Use(use)
             if use == Use.RESPONSE and system:
                 systems[column["name"]] = system[:200]
-    return ColumnMapping(uses, systems)
+    return _fixed_mapping(upload, ColumnMapping(uses, systems), data.get("fix", ""))
+
+
+def _fixed_mapping(upload: Upload, mapping: ColumnMapping, fix: str) -> ColumnMapping:
+    """The mapping with what earlier fixes say, and with that of a button, such as "empty=keep"."""
+    code, _equals, choice = fix.partition("=")
+    names, uses = [column["name"] for column in upload.columns], dict(mapping.uses)
+    fixes = dict(ColumnMapping.of(upload.mapping).fixes)
+    if code == Use.ITEM and choice.isdecimal() and int(choice) < len(names):
+        uses[names[int(choice)]] = Use.ITEM
+    elif code == NO_PICTURES:
+        of_pictures = (Use.PICTURE, Use.CANDIDATE_PICTURE)
+        uses = {name: use for name, use in uses.items() if use not in of_pictures}
+    elif choice:
+        fixes[code[:40]] = choice[:500]
+    return ColumnMapping(uses, mapping.systems, fixes)
 
 
 # A title and a purpose by the name of the template.

@@ -1,28 +1,47 @@
-from collections.abc import Sequence
-from dataclasses import dataclass
+import posixpath
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _, ngettext
 
 from accounts.models import User
 from annotation.label_uploads import LabelSettings
-from annotation.models import Upload
+from annotation.models import StoredMapping, Study, Upload
 from annotation.pages.import_forms import DELIMITER_NAMES
+from annotation.pages.upload_problems import (
+    SEVERAL,
+    PictureCells,
+    Problem,
+    find_problems,
+    read_picture_cells,
+)
 from annotation.protocols.templates import read_protocol, size_problems
-from annotation.readers.drafts import Fault, Faults, PictureDraft
+from annotation.readers.drafts import Fault, FaultGroup, Faults, ItemDraft, PictureDraft
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, ODS, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.mapping import ColumnMapping, Use, mapping_faults, mapping_warnings
-from annotation.readers.pictures import NamesOfPictures
+from annotation.readers.mapping import (
+    POOL_LABELS,
+    Column,
+    ColumnMapping,
+    Use,
+    guess_reasons,
+    mapping_faults,
+    mapping_warnings,
+)
+from annotation.readers.pictures import ListedPictures, NoPictures, PictureSource
 from annotation.readers.rows import Row, gather_rows
 from annotation.score_settings import KIND as SCORES, ScoreSettings
-from annotation.uploads import keep_mapping, request_reading
+from annotation.upload_pictures import opened_pictures
+from annotation.uploads import columns_digest, guess_of, keep_mapping, request_reading
 from error_codes import CodedText
 
-ITEMS_SHOWN = 3
+ALTERNATIVES = Study.Kind.ALTERNATIVES
+ITEMS_SHOWN = 1
 
 
 @dataclass(frozen=True)
@@ -32,12 +51,16 @@ class ColumnRow:
     first: str
     use: Use | None
     system: str
+    reason: str
+    # "kept" from an earlier file, "changed" by hand, "unused", or "" as guessed.
+    state: str
 
 
 @dataclass(frozen=True)
 class Preview:
-    problems: Sequence[str]
+    problems: Sequence[CodedText]
     warnings: Sequence[CodedText]
+    to_resolve: Sequence[Problem]
     shown: Page[Any]
     faults: list[Fault]
     n_faults: int
@@ -45,7 +68,9 @@ class Preview:
     n_items: int
     n_responses: int
     n_systems: int
-    n_uneven: int
+    n_per_item: tuple[int, int]
+    ends: list[str]
+    is_pool: bool
     is_whole: bool
     n_sample: int
     has_responses: bool
@@ -55,11 +80,37 @@ class Preview:
         return not self.problems and self.n_items > 0
 
     @property
+    def n_required(self) -> int:
+        return sum(problem.is_open for problem in self.to_resolve)
+
+    @property
+    def n_optional(self) -> int:
+        return sum(not (each.is_required or each.is_resolved) for each in self.to_resolve)
+
+    @property
+    def why_not(self) -> str:
+        """Why no study can be created yet; "" if it can."""
+        if not self.has_responses:
+            return _("Choose a column with responses first.")
+        if self.n_required:
+            codes = {problem.code for problem in self.to_resolve if problem.is_open}
+            if all("picture" in code for code in codes):
+                return _("Resolve the pictures first.")
+            n = self.n_required
+            text = ngettext("Resolve %(n)s problem first.", "Resolve %(n)s problems first.", n)
+            return text % {"n": n}
+        return "" if self.n_items else _("The file has no items yet.")
+
+    @property
     def sentence(self) -> str:
         n = self.n_items
         items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
         n = self.n_responses
-        responses = ngettext("%(n)s response", "%(n)s responses", n) % {"n": f"{n:,}"}
+        responses = (
+            ngettext("%(n)s candidate", "%(n)s candidates", n)
+            if self.is_pool
+            else ngettext("%(n)s response", "%(n)s responses", n)
+        ) % {"n": f"{n:,}"}
         n = self.n_systems
         if not n:
             return _("{items} with {responses}").format(items=items, responses=responses)
@@ -69,43 +120,70 @@ class Preview:
             systems=ngettext("%(n)s system", "%(n)s systems", n) % {"n": f"{n:,}"},
         )
 
+    @property
+    def per_item(self) -> str:
+        fewest, most = self.n_per_item
+        n = f"{most:,}" if fewest == most else _("{n} to {most}").format(n=fewest, most=most)
+        text = _("{n} candidates per item.") if self.is_pool else _("{n} responses per item.")
+        return text.format(n=n) if most else ""
+
 
 def column_rows(upload: Upload) -> list[ColumnRow]:
-    mapping = ColumnMapping.of(upload.mapping)
-    return [
-        ColumnRow(
-            n,
-            column["name"],
-            column["first"],
-            mapping.uses.get(column["name"]),
-            mapping.system_of(column["name"]),
-        )
-        for n, column in enumerate(upload.columns)
-    ]
+    mapping, guessed = ColumnMapping.of(upload.mapping), guess_of(upload)
+    columns = [Column(**column) for column in upload.columns]
+    reasons = guess_reasons(guessed, columns, upload.n_rows or 0)
+    labels = dict(use_labels(upload))
+    rows = []
+    for n, column in enumerate(columns):
+        use, guess = mapping.uses.get(column.name), guessed.uses.get(column.name)
+        reason, state = str(reasons[column.name]), "" if use else "unused"
+        if use != guess:
+            state = "kept" if upload.is_mapping_known else "changed"
+            label = labels[guess] if guess else _("Not used")
+            text = (
+                _("As in your last file with these columns. The guess was “{use}”.")
+                if upload.is_mapping_known
+                else _("You changed this. The guess was “{use}”.")
+            )
+            reason = text.format(use=label)
+        system = mapping.system_of(column.name)
+        rows.append(ColumnRow(n, column.name, column.first, use, system, reason, state))
+    return rows
 
 
-def uses() -> list[tuple[str, str]]:
-    return [(str(use), str(use.label)) for use in Use]
+def use_labels(upload: Upload) -> list[tuple[str, str]]:
+    own = POOL_LABELS if upload.kind == ALTERNATIVES else {}
+    return [(str(use), str(own.get(use, use.label))) for use in Use]
+
+
+def is_mapping_stored(upload: Upload) -> bool:
+    """Whether the next file with these columns gets this mapping."""
+    rows = StoredMapping.objects.filter(**StoredMapping.owner_of(upload))
+    stored = rows.filter(columns_digest=columns_digest(upload)).first()
+    mapping = replace(ColumnMapping.of(upload.mapping), fixes={})
+    return stored is not None and ColumnMapping.of(stored.mapping) == mapping
+
+
+@contextmanager
+def _listed_pictures(upload: Upload) -> Iterator[ListedPictures | NoPictures]:
+    if not upload.has_pictures:
+        yield NoPictures()
+        return
+    with opened_pictures(upload, ListedPictures) as source:
+        yield source
 
 
 def preview_of(upload: Upload, page: str = "") -> Preview:
     """Computed from the rows stored with the upload, without reading the file."""
     mapping, faults = ColumnMapping.of(upload.mapping), Faults()
     problems = mapping_faults(mapping, has_pictures=upload.has_pictures)
-    path = Path(upload.file_name)
-    rows = [Row(path, line, fields, is_csv=is_csv) for line, fields, is_csv in upload.sample]
-    items = MappedItems(
-        gather_rows(rows if not problems else (), [], faults.add),
-        mapping,
-        path=path,
-        faults=faults,
-        pictures=NamesOfPictures(),
-        is_pool=upload.kind == "alternatives",
-    )
-    is_whole = len(rows) == upload.n_rows
-    whole = list(items)
-    shown: Page[Any] = Paginator(whole, ITEMS_SHOWN).get_page(page)
+    with _listed_pictures(upload) as source:
+        pictures = _picture_cells(upload, mapping, source)
+        likely = _with_likely_folder(mapping, pictures)
+        items = _sampled_items(upload, likely, faults, source, is_empty=bool(problems))
+        shown: Page[Any] = Paginator(list(items), ITEMS_SHOWN).get_page(page)
     shown.object_list = [_item(item) for item in shown.object_list]
+    is_whole = len(upload.sample) == upload.n_rows
     counts = (
         (len(items), items.n_candidates, items.n_systems)
         if is_whole or problems
@@ -114,23 +192,77 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     known = {(each["line"], each["column"], each["problem"]) for each in upload.faults}
     new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
     warnings = mapping_warnings(mapping) if not problems else []
-    notes = [f"{note}." for note in items.notes() if note not in warnings]
-    if upload.template and not upload.study_id and whole:
-        sizes = [len(item.candidates) for item in whole]
-        warnings += size_problems(read_protocol(upload.template), min(sizes), max(sizes))
+    if upload.template and not upload.study_id and len(items):
+        warnings += size_problems(read_protocol(upload.template), *items.n_per_item)
+    groups = _merged_groups(upload, faults)
     return Preview(
         problems,
         warnings,
+        find_problems(upload, mapping, problems, items, groups, pictures),
         shown,
-        [*(Fault(**each) for each in upload.faults), *new],
+        sorted([*(Fault(**each) for each in upload.faults), *new], key=lambda each: each.line or 0),
         upload.n_faults + len(new) + faults.n_more,
-        notes if is_whole else [],
+        items.report().omissions() if is_whole else [],
         *counts,
-        n_uneven=items.n_uneven if is_whole else 0,
+        n_per_item=items.n_per_item,
+        ends=items.first_and_last if is_whole else [],
+        is_pool=upload.kind == ALTERNATIVES,
         is_whole=is_whole,
-        n_sample=len(rows),
+        n_sample=len(upload.sample),
         has_responses=any(mapping.columns(use) for use in (Use.RESPONSE, Use.CANDIDATE_PICTURE)),
     )
+
+
+def previewed_item(upload: Upload, page: str) -> ItemDraft | None:
+    """The item of that page of the preview; its pictures are `ListedPictures`."""
+    mapping = ColumnMapping.of(upload.mapping)
+    is_empty = bool(mapping_faults(mapping, has_pictures=upload.has_pictures))
+    with _listed_pictures(upload) as source:
+        likely = _with_likely_folder(mapping, _picture_cells(upload, mapping, source))
+        items = list(_sampled_items(upload, likely, Faults(), source, is_empty=is_empty))
+    return next(iter(Paginator(items, ITEMS_SHOWN).get_page(page)), None)
+
+
+def _picture_cells(upload: Upload, mapping: ColumnMapping, source: PictureSource) -> PictureCells:
+    if not isinstance(source, ListedPictures):
+        return PictureCells()
+    cells = [fields for _line, fields, _is_csv in upload.sample]
+    return read_picture_cells(source, mapping, cells)
+
+
+def _with_likely_folder(mapping: ColumnMapping, pictures: PictureCells) -> ColumnMapping:
+    """The preview shows pictures that are in several folders as if the first were chosen."""
+    if not pictures.unclear_folders:
+        return mapping
+    return replace(mapping, fixes={SEVERAL: pictures.unclear_folders[0], **mapping.fixes})
+
+
+def _sampled_items(
+    upload: Upload,
+    mapping: ColumnMapping,
+    faults: Faults,
+    source: PictureSource,
+    *,
+    is_empty: bool,
+) -> MappedItems:
+    path = Path(upload.file_name)
+    sample = [] if is_empty else upload.sample
+    rows = [Row(path, line, fields, is_csv=is_csv) for line, fields, is_csv in sample]
+    return MappedItems(
+        gather_rows(rows, [], faults.add),
+        mapping,
+        path=path,
+        faults=faults,
+        pictures=source,
+        is_pool=upload.kind == ALTERNATIVES,
+    )
+
+
+def _merged_groups(upload: Upload, faults: Faults) -> list[FaultGroup]:
+    """Groups of equal faults of the whole file and, if they are not among them, of its sample."""
+    stored = [FaultGroup(**each) for each in upload.reading.get("faults", ()) if upload.n_faults]
+    known = {(group.code, group.column) for group in stored}
+    return [*stored, *(g for g in faults.groups.values() if (g.code, g.column) not in known)]
 
 
 def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
@@ -146,14 +278,26 @@ def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
 
 
 def _item(item: Any) -> dict[str, Any]:
-    letters = [ascii_uppercase[n % 26] for n in range(len(item.candidates))]
-    pictures = [_name(candidate.picture) for candidate in item.candidates]
-    candidates = list(zip(letters, item.candidates, pictures, strict=True))
-    return {"item": item, "picture": _name(item.picture), "candidates": candidates}
+    candidates = [(each, picture_path(each.picture)) for each in item.candidates]
+    return {"item": item, "picture": picture_path(item.picture), "candidates": candidates}
 
 
-def _name(picture: PictureDraft | None) -> str:
-    return picture.content.removeprefix(NamesOfPictures.MARK).decode() if picture else ""
+def picture_path(picture: PictureDraft | None) -> str:
+    """The path in the zip of a picture of the preview."""
+    return picture.content.removeprefix(ListedPictures.MARK).decode() if picture else ""
+
+
+def file_in_words(upload: Upload) -> str:
+    """Such as "12.4 MB · 96 pictures in pics/"."""
+    parts = [filesizeformat(upload.n_bytes)]
+    if upload.has_pictures:
+        with opened_pictures(upload, ListedPictures) as source:
+            folders = {posixpath.dirname(path) for path in source.pictures}
+            n = len(source.pictures)
+        text = ngettext("%(n)s picture", "%(n)s pictures", n) % {"n": f"{n:,}"}
+        [folder] = folders if len(folders) == 1 else [""]
+        parts.append(_("{n} in {folder}/").format(n=text, folder=folder) if folder else text)
+    return " · ".join(reversed(parts))
 
 
 def format_in_words(upload: Upload) -> str:
@@ -196,7 +340,7 @@ def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:
 
 def import_problems(row: Upload) -> list[str]:
     if row.content == Upload.Content.ITEMS:
-        return list(preview_of(row).problems)
+        return list(map(str, preview_of(row).problems))
     is_labels = row.content == Upload.Content.LABELS
     chosen = LabelSettings.of(row.mapping) if is_labels else ScoreSettings.of(row.mapping)
     problems = [str(problem) for problem in chosen.problems()]

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from csp.constants import SELF
+from csp.decorators import csp_update
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,12 +19,13 @@ from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.models import Upload, UploadPart
+from annotation.models import Upload
 from annotation.new_studies import begin_study, copy_study
 from annotation.pages.import_forms import (
     FROM_COPY,
     FROM_FILE,
     FROM_LABELS,
+    NO_PICTURES,
     FileForm,
     NewStudyForm,
     ReadingForm,
@@ -34,11 +33,13 @@ from annotation.pages.import_forms import (
 )
 from annotation.pages.previews import (
     column_rows,
+    file_in_words,
     format_in_words,
     import_problems,
+    is_mapping_stored,
     map_anew,
     preview_of,
-    uses,
+    use_labels,
 )
 from annotation.pages.study import (
     study_for,
@@ -50,13 +51,10 @@ from annotation.pages.tool_settings import (
     posted_scores,
     scores_context,
 )
-from annotation.readers.drafts import PictureDraft
 from annotation.readers.formats import FileFormat
-from annotation.readers.pictures import Archive, read_picture
-from annotation.readers.rows import Row
+from annotation.upload_pictures import uploaded_picture
 from annotation.uploads import (
     IMPORT_UPLOAD,
-    PART_BYTES,
     jobs_of_upload,
     request_import,
     request_reading,
@@ -69,10 +67,6 @@ from console.access import (
 )
 from console.pages.pictures import as_picture
 from console.pages.progress import progress_page
-from presentation.files import reason_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -146,22 +140,24 @@ def upload_for(request: HttpRequest, token: UUID) -> Upload:
 
 @require_safe
 @never_cache
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
 def upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: who uploaded the file, and those who may edit the team's studies."""
     row = upload_for(request, token)
     if row.result is not None:
-        return redirect(RESULTS[row.content], row.result.slug)
+        is_new = row.content == Upload.Content.ITEMS and row.study is None
+        return redirect("console:protocol" if is_new else RESULTS[row.content], row.result.slug)
     return _page(request, row)
 
 
 def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
-    context = {"upload": row, "job": jobs_of_upload(row).first()}
+    context = {"upload": row, "job": jobs_of_upload(row).first(), "is_live": _is_live(request)}
     if row.n_rows is not None:
         context |= {
             "reading": ReadingForm(FileFormat.of(row.form)),
             "format": format_in_words(row),
             "sentences": row.reading_sentences,
-            **CONTEXTS[Upload.Content(row.content)](row, request.GET.get("page", "1")),
+            **CONTEXTS[Upload.Content(row.content)](row, _asked_page(request)),
         }
     name = "annotation/_upload_preview.html" if _is_live(request) else TEMPLATES[row.content]
     return render(request, name, context, status=status)
@@ -171,7 +167,9 @@ def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
 CONTEXTS: dict[Upload.Content, Callable[[Upload, str], dict[str, Any]]] = {
     Upload.Content.ITEMS: lambda row, page: {
         "columns": column_rows(row),
-        "uses": uses(),
+        "uses": use_labels(row),
+        "is_stored": is_mapping_stored(row),
+        "file": file_in_words(row),
         "preview": preview_of(row, page),
     },
     Upload.Content.LABELS: labels_context,
@@ -185,6 +183,10 @@ TEMPLATES = {
 # The page of a study that shows what came of a file.
 RESULTS = {"items": "console:study", "labels": "console:study", "scores": "console:validation"}
 POSTED = {Upload.Content.LABELS: posted_labels, Upload.Content.SCORES: posted_scores}
+
+
+def _asked_page(request: HttpRequest) -> str:
+    return request.POST.get("page") or request.GET.get("page", "1")
 
 
 def _is_live(request: HttpRequest) -> bool:
@@ -220,15 +222,25 @@ def upload_picture(request: HttpRequest, token: UUID) -> HttpResponse:
     return as_picture(picture.media_type, picture.content)
 
 
+# These change the fields of the columns, which a live answer does not contain.
+FIXES_OF_COLUMNS = ("item=", f"{NO_PICTURES}=")
+
+
 @require_POST
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
 def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     row = upload_for(request, token)
     if row.result is None:
         _map(request, row)
     if _is_live(request) and row.content == Upload.Content.ITEMS:
+        if request.POST.get("fix", "").startswith(FIXES_OF_COLUMNS):
+            # A reload would keep the fields as they were.
+            return HttpResponse(headers={"HX-Redirect": reverse("console:upload", args=[token])})
         return _page(request, row)
     page = request.POST.get("page", "")
     address = reverse("console:upload", args=[token])
+    if "fix" in request.POST:
+        address += "#to-resolve"
     return redirect(f"{address}?page={page}#upload-preview" if page.isdigit() else address)
 
 
@@ -255,15 +267,22 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
                 request, _("The file is read anew by what you said. Look at it, then confirm it.")
             )
             return redirect("console:upload", token)
-        if import_problems(row):
-            return redirect("console:upload", token)
         leaves_out = "leave-out" in request.POST
+        if import_problems(row) or _has_open_problems(row, leaves_out=leaves_out):
+            return redirect("console:upload", token)
         request_import(upload=row, requested_by=person(request), leaves_out=leaves_out)
         row.refresh_from_db()
         if row.result is not None:
             job = jobs_of_upload(row).first()
             messages.success(request, job.message if job else "")
     return redirect("console:upload", token)
+
+
+def _has_open_problems(row: Upload, *, leaves_out: bool) -> bool:
+    if row.content != Upload.Content.ITEMS:
+        return False
+    problems = preview_of(row).to_resolve
+    return any(each.is_open and not (leaves_out and each.is_fault) for each in problems)
 
 
 @require_POST
@@ -274,61 +293,3 @@ def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     row.delete()
     messages.success(request, _("The file is deleted; nothing was imported."))
     return redirect(back, study.slug) if study else redirect("console:new-study")
-
-
-PARTS_IN_MEMORY = 4
-
-
-class StoredFile(io.RawIOBase):
-    """An upload's content, of which only the parts that are read leave the database."""
-
-    def __init__(self, upload: Upload) -> None:
-        self._size, self._position = upload.n_bytes, 0
-        parts = UploadPart.objects.filter(upload=upload)
-        # A small file came in one piece, however large that is.
-        self._part_bytes = PART_BYTES if parts.count() > 1 else max(self._size, 1)
-
-        @lru_cache(maxsize=PARTS_IN_MEMORY)
-        def content(position: int) -> bytes:
-            return bytes(parts.values_list("content", flat=True).get(position=position))
-
-        self._part = content
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(base + offset, 0)
-        return self._position
-
-    def readinto(self, buffer: Buffer) -> int:
-        view = memoryview(buffer).cast("B")
-        if self._position >= self._size:
-            return 0
-        part, start = divmod(self._position, self._part_bytes)
-        content = self._part(part)[start : start + len(view)]
-        view[: len(content)] = content
-        self._position += len(content)
-        return len(content)
-
-
-def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
-    path = Path(upload.file_name)
-    try:
-        with zipfile.ZipFile(io.BufferedReader(StoredFile(upload))) as archive:
-            source = Archive(archive, FileFormat.of(upload.form).table)
-            picture = read_picture(Row(path, 1, {"": name}), "", source)
-    except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
-        raise ImportRefused(
-            path, f"it cannot be read: {reason_of(error)}.", code="unreadable"
-        ) from None
-    if picture is None:
-        raise ImportRefused(path, "no picture is named.", code="no_picture")
-    return picture

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.bulk import insert_many
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import (
-    MOST_PLACES,
     CandidateDraft,
     Faults,
     ItemDraft,
@@ -30,7 +29,14 @@ from annotation.readers.drafts import (
     ReadingReport,
 )
 from annotation.readers.item_files import MOST_CANDIDATES
-from annotation.readers.mapping import LONGEST_SYSTEM, ColumnMapping, Use, mapping_warnings
+from annotation.readers.mapping import (
+    KEEP,
+    LEAVE_OUT,
+    LONGEST_SYSTEM,
+    ColumnMapping,
+    Use,
+    mapping_warnings,
+)
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
 from annotation.readers.rows import CheckedCells, Row, RowBlock
 from error_codes import CodedText
@@ -46,6 +52,9 @@ CREATE TABLE candidate (
     n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, text TEXT,
     picture TEXT, digest TEXT, row INTEGER, UNIQUE (item, key)
 );
+CREATE TABLE blank (
+    n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, row INTEGER
+);
 """
 
 
@@ -53,10 +62,34 @@ REPEATED_RESPONSE = CodedText("another row has the same response", "repeated_res
 FAULTY_ITEM = CodedText("something is wrong in a row of the item", "faulty_item")
 # Of items and responses of which something is said, so many by their names.
 MOST_NAMED = 3
-BLANK = (
-    "FROM candidate JOIN item ON item.n = item"
-    " WHERE NOT is_faulty AND TRIM(text) = '' AND candidate.picture = ''"
-)
+# Kinds of candidates that a person may keep or leave out.
+BLANK, NO_TEXT, REPEATED = "response_without_text", "candidate_without_text", "repeated_candidate"
+# Of each kind: what is done unless the mapping has a fix, and which candidates are of it.
+FOUND = {
+    BLANK: (LEAVE_OUT, "TRIM(text) = '' AND candidate.picture = ''"),
+    NO_TEXT: (
+        KEEP,
+        "TRIM(text) = '' AND candidate.picture <> ''"
+        " AND EXISTS (SELECT 1 FROM candidate WHERE TRIM(text) <> '')",
+    ),
+    REPEATED: (
+        KEEP,
+        "EXISTS (SELECT 1 FROM candidate AS other WHERE other.item = candidate.item"
+        " AND other.n < candidate.n AND other.digest = candidate.digest"
+        " AND (other.digest <> '' OR (other.text = candidate.text AND TRIM(other.text) <> '')))",
+    ),
+}
+
+
+class Found(NamedTuple):
+    """Candidates of one kind in `FOUND`: how many, and the first of them."""
+
+    code: str
+    n: int
+    fix: str
+    named: list[str]
+    lines: list[int]
+    item: str
 
 
 class MappedItems(Collection[ItemDraft]):
@@ -87,6 +120,9 @@ class MappedItems(Collection[ItemDraft]):
         self._database.execute("BEGIN")
         for block in blocks:
             self._stage(block)
+        self._refuse_empty_items()
+        self.found = [*self._settle()]
+        self._refuse_empty_items()
         if is_pool:
             self._refuse_pools()
         self._database.execute("COMMIT")
@@ -116,12 +152,20 @@ class MappedItems(Collection[ItemDraft]):
         return any(map(self.mapping.column, (Use.PICTURE, Use.CANDIDATE_PICTURE)))
 
     @property
-    def n_uneven(self) -> int:
-        return self._number(
-            "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM candidate JOIN item ON item.n = item"
-            " WHERE NOT is_faulty GROUP BY item) WHERE n < (SELECT MAX(n) FROM (SELECT COUNT(*)"
-            " AS n FROM candidate JOIN item ON item.n = item WHERE NOT is_faulty GROUP BY item))"
-        )
+    def n_per_item(self) -> tuple[int, int]:
+        """The fewest and the most candidates of an item."""
+        fewest, most = self._database.execute(
+            "SELECT MIN(n), MAX(n) FROM (SELECT COUNT(*) AS n FROM candidate"
+            " JOIN item ON item.n = item WHERE NOT is_faulty GROUP BY item)"
+        ).fetchone()
+        return fewest or 0, most or 0
+
+    @property
+    def first_and_last(self) -> list[str]:
+        """The names of the first and the last item."""
+        names = "SELECT name FROM item WHERE NOT is_faulty ORDER BY n"
+        rows = [self._database.execute(f"{names} {order} LIMIT 1") for order in ("", "DESC")]
+        return list(dict.fromkeys(name for found in rows for (name,) in found))
 
     def __contains__(self, thing: object) -> bool:
         return any(each == thing for each in self)
@@ -153,7 +197,8 @@ class MappedItems(Collection[ItemDraft]):
             self._report, left_out=dict(self._report.left_out), notes=list(self._report.notes)
         )
         if n := self._n_unstaged + self._number(
-            "SELECT COUNT(DISTINCT row) FROM candidate JOIN item ON item.n = item WHERE is_faulty"
+            "SELECT COUNT(DISTINCT row) FROM (SELECT item, row FROM candidate UNION"
+            " SELECT item, row FROM blank) JOIN item ON item.n = item WHERE is_faulty"
         ):
             report.leave_out(FAULTY_ITEM, n=n)
         for note in self.notes():
@@ -161,23 +206,7 @@ class MappedItems(Collection[ItemDraft]):
         return report
 
     def notes(self) -> list[CodedText]:
-        texts = [*mapping_warnings(self.mapping)]
-        if n := self._number(f"SELECT COUNT(*) {BLANK}"):
-            text = ngettext(
-                "%(n)s response has no text and no picture: %(named)s",
-                "%(n)s responses have no text and no picture: %(named)s",
-                n,
-            )
-            first = self._database.execute(
-                f"SELECT name, COALESCE(NULLIF(system, ''), key) {BLANK}"
-                " ORDER BY candidate.n LIMIT ?",
-                (MOST_NAMED,),
-            )
-            named = [f"{item}, {key}" for item, key in first]
-            more = ["…"] * (n > MOST_NAMED)
-            text = text % {"n": f"{n:,}", "named": "; ".join([*named, *more])}
-            texts.append(CodedText(text, "response_without_text"))
-        return texts
+        return [*mapping_warnings(self.mapping), *map(_found_in_words, self.found)]
 
     def faulty_names(self) -> list[str]:
         rows = self._database.execute(
@@ -186,10 +215,60 @@ class MappedItems(Collection[ItemDraft]):
         return [name for (name,) in rows]
 
     def _picture(self, line: int, name: str) -> PictureDraft | None:
-        return read_picture(Row(self.path, line, {"": name}), "", self._pictures)
+        row, folder = Row(self.path, line, {"": name}), self.mapping.fixes.get("several_pictures")
+        return read_picture(row, "", self._pictures, folder)
 
     def _number(self, query: str) -> int:
         return int(self._database.execute(query).fetchone()[0])
+
+    def _settle(self) -> Iterator[Found]:
+        """Leave out the candidates that the mapping, or the default, says to leave out."""
+        for code, (default, condition) in FOUND.items():
+            fix = self.mapping.fixes.get(code, default)
+            # Blank ones that are left out never were candidates.
+            table = "blank AS candidate" if (code, fix) == (BLANK, LEAVE_OUT) else "candidate"
+            rows = self._database.execute(
+                "SELECT candidate.n, COALESCE(NULLIF(system, ''), key), candidate.line, name"
+                f" FROM {table} JOIN item ON item.n = item WHERE NOT is_faulty"
+                f"{'' if table != 'candidate' else f' AND {condition}'} ORDER BY candidate.n"
+            ).fetchall()
+            if not rows or (code == REPEATED and not self._is_pool):
+                continue
+            named = [f"{item}, {key}" for _n, key, _line, item in rows[:MOST_NAMED]]
+            lines = [line for _n, _key, line, _item in rows[:MOST_NAMED]]
+            if code == REPEATED:
+                lines.insert(0, self._line_of_first(rows[0][0]))
+            yield Found(code, len(rows), fix, named, lines, rows[0][3])
+            if fix == LEAVE_OUT:
+                self._leave_out(code, rows)
+
+    def _line_of_first(self, candidate: int) -> int:
+        """The line of the first candidate that this one repeats."""
+        row = self._database.execute(
+            "SELECT MIN(other.line) FROM candidate JOIN candidate AS other"
+            " ON other.item = candidate.item AND other.digest = candidate.digest"
+            " AND (other.digest <> '' OR other.text = candidate.text) WHERE candidate.n = ?",
+            (candidate,),
+        ).fetchone()
+        return int(row[0])
+
+    def _leave_out(self, code: str, rows: Sequence[tuple[int, str, int, str]]) -> None:
+        if code != BLANK:
+            numbers = [row[:1] for row in rows]
+            self._database.executemany("DELETE FROM candidate WHERE n = ?", numbers)
+        add = self._report.leave_out_part if self.mapping.is_wide else self._report.leave_out
+        for _n, key, line, item in rows:
+            add(CodedText(LEFT_OUT[code], code), f"{Row(self.path, line, {}).place}, {item}, {key}")
+
+    def _refuse_empty_items(self) -> None:
+        rows = self._database.execute(
+            "SELECT n, line FROM item WHERE NOT is_faulty"
+            " AND NOT EXISTS (SELECT 1 FROM candidate WHERE item = item.n) ORDER BY n"
+        ).fetchall()
+        problem = _("no response of this item has a text or a picture.")
+        for _n, line in rows:
+            self.faults.add(Row(self.path, line, {}).refuse(problem, code="no_response"))
+        self._mark_faulty(n for n, _line in rows)
 
     # Staging
 
@@ -199,7 +278,6 @@ class MappedItems(Collection[ItemDraft]):
             self.mapping,
             pictures=self._pictures,
             is_pool=self._is_pool,
-            report=self._report,
         )
         numbers = self._write_items(rows)
         self._n_unstaged += numbers.count(None)
@@ -261,12 +339,21 @@ class MappedItems(Collection[ItemDraft]):
             )
             for each in rows.responses
         ]
-        is_wide = self.mapping.is_wide
         candidates = [
             candidate
             for candidate in chain.from_iterable(zip(*by_column, strict=True))
-            if candidate[0] is not None and (not is_wide or candidate[4].strip())
+            if candidate[0] is not None
         ]
+        blank_rows: set[int] = set()
+        if self.mapping.fixes.get(BLANK) != KEEP:
+            # A blank one would be in the way of the same system's response in a later row.
+            blank = [each for each in candidates if not (each[4].strip() or each[5])]
+            candidates = [each for each in candidates if each[4].strip() or each[5]]
+            # Rows with nothing else; others are counted by their other responses.
+            blank_rows = {each[7] for each in blank} - {each[7] for each in candidates}
+            of_items = ((*each[:4], each[7] if each[7] in blank_rows else None) for each in blank)
+            insert = "INSERT INTO blank (item, key, system, line, row)"
+            insert_many(self._database, insert, of_items, n_columns=5, mark="?")
         last = self._number("SELECT COALESCE(MAX(n), 0) FROM candidate")
         n_changes = self._database.total_changes
         columns = "item, key, system, line, text, picture, digest, row"
@@ -299,7 +386,7 @@ class MappedItems(Collection[ItemDraft]):
                 is_faulty[n] = True
         self._mark_faulty(faulty_items)
         for n, number in enumerate(numbers):
-            if number is None or is_stored[n]:
+            if number is None or is_stored[n] or n + self._n_rows in blank_rows:
                 continue
             if is_faulty[n]:
                 self._n_unstaged += 1
@@ -313,19 +400,12 @@ class MappedItems(Collection[ItemDraft]):
 
     def _refuse_pools(self) -> None:
         target = _("'{key}' shows the target's own picture. Take it out of the pool.")
-        twice = _("'{key}' shows a picture that the pool has already. Take one of them out.")
         many = _("item '{key}' has more than {n} candidates.")
         of_candidates = "SELECT candidate.line, key, item FROM candidate JOIN item ON item.n = item"
         for query, problem in (
             (
                 f"{of_candidates} WHERE candidate.digest <> '' AND candidate.digest = item.digest",
                 CodedText(target, "target_in_pool"),
-            ),
-            (
-                f"{of_candidates} WHERE candidate.digest <> '' AND EXISTS (SELECT 1 FROM candidate"
-                " AS other WHERE other.item = candidate.item AND other.digest = candidate.digest"
-                " AND other.n < candidate.n)",
-                CodedText(twice, "same_picture"),
             ),
             (
                 "SELECT line, name, n FROM item WHERE (SELECT COUNT(*) FROM candidate"
@@ -344,7 +424,11 @@ class MappedItems(Collection[ItemDraft]):
 
 # What rows of one item have in common: its page.
 SHARED = (Use.CONTEXT, Use.REFERENCE, Use.CONDITION, Use.PICTURE)
-EMPTY_CELL = CodedText("the cell is empty: no response of the system", "empty_response_cell")
+LEFT_OUT = {
+    BLANK: "the response has no text and no picture",
+    NO_TEXT: "the candidate has no text",
+    REPEATED: "the item has the same candidate already",
+}
 
 
 class Responses(NamedTuple):
@@ -370,10 +454,10 @@ class MappedRows:
         *,
         pictures: PictureSource,
         is_pool: bool,
-        report: ReadingReport,
     ) -> None:
         self.block, self.cells = block, CheckedCells(block)
         self._mapping, self._pictures, self._is_pool = mapping, pictures, is_pool
+        self._folder = mapping.fixes.get("several_pictures")
         cells, column = self.cells, mapping.column
         contexts = [cells.texts(each) for each in mapping.columns(Use.CONTEXT)]
         if len(contexts) != 1:
@@ -396,29 +480,15 @@ class MappedRows:
         if not all(names):
             names = [name or named_by(page) for name, page in zip(names, self.pages, strict=True)]
         self.names = names
-        self.responses = self._wide_responses(report) if mapping.is_wide else [self._responses()]
+        self.responses = self._wide_responses() if mapping.is_wide else [self._responses()]
 
-    def _wide_responses(self, report: ReadingReport) -> list[Responses]:
+    def _wide_responses(self) -> list[Responses]:
         block, none = self.block, [""] * len(self.block)
         responses = []
         for column in self._mapping.columns(Use.RESPONSE):
             systems = [self._mapping.system_of(column)] * len(block)
             texts = self.cells.texts(column)
             responses.append(Responses(column, systems, systems, texts, none, none))
-        empty = [
-            (n, each.column)
-            for n in range(len(block))
-            for each in responses
-            if not each.texts[n].strip()
-        ]
-        for n, column in empty[:MOST_PLACES]:
-            report.leave_out_part(EMPTY_CELL, f"{block.row(n).place}, {column}")
-        if len(empty) > MOST_PLACES:
-            report.leave_out_part(EMPTY_CELL, n=len(empty) - MOST_PLACES)
-        problem = _("no system has a response in this row.")
-        for n, row in enumerate(zip(*(each.texts for each in responses), strict=True)):
-            if not "".join(row).strip():
-                self.cells.note(n, block.row(n).refuse(problem, code="no_response"))
         return responses
 
     def _responses(self) -> Responses:
@@ -431,7 +501,7 @@ class MappedRows:
         response, picture = column(Use.RESPONSE), column(Use.CANDIDATE_PICTURE)
         texts: Sequence[str] = cells.texts(response)
         if self._is_pool:
-            texts = cells.names(response, longest=1000, is_required=True) if response else keys
+            texts = cells.names(response, longest=1000) if response else keys
         pictures = stripped(cells.texts(picture))
         digests = self._picture_digests(picture)
         return Responses(candidate or system or "", keys, systems, texts, pictures, digests)
@@ -442,12 +512,50 @@ class MappedRows:
             return digests
         for n, row in enumerate(self.block.rows()):
             try:
-                picture = read_picture(row, column, self._pictures)
+                picture = read_picture(row, column, self._pictures, self._folder)
             except ImportRefused as refused:
                 self.cells.note(n, refused, str(row.fields.get(column, "")))
             else:
                 digests[n] = sha256(picture.content).hexdigest() if picture else ""
         return digests
+
+
+def _found_in_words(found: Found) -> CodedText:
+    n = found.n
+    texts = {
+        (BLANK, LEAVE_OUT): ngettext(
+            "%(n)s response is left out, because it has no text and no picture: %(named)s",
+            "%(n)s responses are left out, because they have no text and no picture: %(named)s",
+            n,
+        ),
+        (BLANK, KEEP): ngettext(
+            "%(n)s response has no text and no picture: %(named)s",
+            "%(n)s responses have no text and no picture: %(named)s",
+            n,
+        ),
+        (NO_TEXT, LEAVE_OUT): ngettext(
+            "%(n)s candidate without a text is left out: %(named)s",
+            "%(n)s candidates without a text are left out: %(named)s",
+            n,
+        ),
+        (NO_TEXT, KEEP): ngettext(
+            "%(n)s candidate has a picture and no text: %(named)s",
+            "%(n)s candidates have a picture and no text: %(named)s",
+            n,
+        ),
+        (REPEATED, LEAVE_OUT): ngettext(
+            "%(n)s candidate that is in its item twice is left out once: %(named)s",
+            "%(n)s candidates that are in their items twice are left out once: %(named)s",
+            n,
+        ),
+        (REPEATED, KEEP): ngettext(
+            "%(n)s candidate is in the same item twice: %(named)s",
+            "%(n)s candidates are in the same item twice: %(named)s",
+            n,
+        ),
+    }
+    named = "; ".join([*found.named, *["…"] * (n > len(found.named))])
+    return CodedText(texts[found.code, found.fix] % {"n": f"{n:,}", "named": named}, found.code)
 
 
 def stripped(texts: Sequence[str]) -> list[str]:

@@ -1,6 +1,8 @@
 import posixpath
 import zipfile
 import zlib
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -20,11 +22,18 @@ SIGNATURES = {
 }
 
 
-class PictureSource(Protocol):
-    def size(self, name: str) -> int | None:
-        """In bytes; None where there is no such picture."""
+# What a picture's file may be called; a name without one of these may still lack its extension.
+EXTENSIONS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 
-    def content(self, name: str) -> bytes:
+
+class PictureSource(Protocol):
+    def find(self, name: str) -> Sequence[str]:
+        """Paths of the pictures that a cell may mean by `name`: none, one, or several."""
+
+    def size(self, path: str) -> int:
+        """In bytes."""
+
+    def content(self, path: str) -> bytes:
         """The picture, or OSError."""
 
 
@@ -32,54 +41,110 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def size(self, name: str) -> int | None:
-        path = self._path / name
-        return path.stat().st_size if path.is_file() else None
+    def find(self, name: str) -> Sequence[str]:
+        return [name] if (self._path / name).is_file() else []
 
-    def content(self, name: str) -> bytes:
-        return (self._path / name).read_bytes()
+    def size(self, path: str) -> int:
+        return (self._path / path).stat().st_size
+
+    def content(self, path: str) -> bytes:
+        return (self._path / path).read_bytes()
 
 
 class Archive:
+    """The pictures of a zip that a table came in.
+
+    A name is a path from the table's folder or, failing that, a picture of that file name in any
+    folder: upper and lower case, backslashes and a missing extension make no difference.
+    """
+
     def __init__(self, archive: zipfile.ZipFile, table: str) -> None:
         self._archive, self._folder = archive, posixpath.dirname(table)
 
-    def size(self, name: str) -> int | None:
-        member = self._member(name)
-        return None if member is None else member.file_size
+    def exact_path(self, name: str) -> str | None:
+        """A path from the table's folder or, failing that, from the top of the zip."""
+        plain = posixpath.normpath(name.replace("\\", "/"))
+        paths = (posixpath.normpath(posixpath.join(self._folder, plain)), plain)
+        return next((path for path in paths if path in self._archive.NameToInfo), None)
 
-    def content(self, name: str) -> bytes:
-        member = self._member(name)
+    def find(self, name: str) -> Sequence[str]:
+        if path := self.exact_path(name):
+            return [path]
+        asked = posixpath.normpath(name.replace("\\", "/")).casefold()
+        found = self._by_name.get(posixpath.basename(asked), [])
+        in_its_folder = [path for path in found if _is_end(path.casefold(), asked)]
+        return in_its_folder or found
+
+    def size(self, path: str) -> int:
+        return self._archive.NameToInfo[path].file_size
+
+    def content(self, path: str) -> bytes:
         try:
-            return self._archive.read(member) if member else b""
+            return self._archive.read(path)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
             # RuntimeError is what a picture under a password comes to.
             raise OSError(0, str(error)) from None
 
-    def _member(self, name: str) -> zipfile.ZipInfo | None:
-        path = posixpath.normpath(posixpath.join(self._folder, name.replace("\\", "/")))
-        return self._archive.NameToInfo.get(path)
+    @cached_property
+    def pictures(self) -> list[str]:
+        return [
+            name
+            for name in self._archive.NameToInfo
+            if name.casefold().endswith(EXTENSIONS) and not name.startswith("__MACOSX/")
+        ]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        """Paths by the file's name, and by its name without the extension, in small letters."""
+        paths: dict[str, list[str]] = {}
+        for path in self.pictures:
+            name = posixpath.basename(path).casefold()
+            for known in (name, posixpath.splitext(name)[0]):
+                paths.setdefault(known, []).append(path)
+        return paths
 
 
-class NamesOfPictures:
+def _is_end(path: str, asked: str) -> bool:
+    return f"/{path}".endswith(f"/{asked}") or f"/{posixpath.splitext(path)[0]}".endswith(
+        f"/{asked}"
+    )
+
+
+class ListedPictures(Archive):
+    """The pictures of a zip without reading them: the content is a mark and a path.
+
+    Pictures with the same bytes, by their checksum and size, have the path of the first.
+    """
+
     MARK = b"GIF89a\0\0\0\0"
 
-    def size(self, name: str) -> int | None:
-        return len(name)
+    def content(self, path: str) -> bytes:
+        return self.MARK + self._first_paths[self._checksum(path)].encode()
 
-    def content(self, name: str) -> bytes:
-        return self.MARK + name.encode()
+    def _checksum(self, path: str) -> tuple[int, int]:
+        info = self._archive.NameToInfo[path]
+        return info.CRC, info.file_size
+
+    @cached_property
+    def _first_paths(self) -> dict[tuple[int, int], str]:
+        return {self._checksum(path): path for path in reversed(self._archive.NameToInfo)}
 
 
 class NoPictures:
-    def size(self, name: str) -> int | None:
-        return None
+    def find(self, name: str) -> Sequence[str]:
+        return []
 
-    def content(self, name: str) -> bytes:
+    def size(self, path: str) -> int:
+        return 0
+
+    def content(self, path: str) -> bytes:
         raise OSError(0, "no pictures came with the file")
 
 
-def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft | None:
+def read_picture(
+    entry: Row, field: str, source: PictureSource, folder: str | None = None
+) -> PictureDraft | None:
+    """The picture that a cell names; of several with that name the one in `folder`."""
     name = entry.text(field).strip()
     if not name:
         return None
@@ -90,12 +155,21 @@ def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft 
             code="web_address",
         )
     try:
-        size = source.size(name)
-        if size is None:
+        paths = source.find(name)
+        if len(paths) > 1:
+            paths = [path for path in paths if posixpath.dirname(path) == folder] or paths
+        if not paths:
             raise entry.refuse(f"there is no picture at {name}.", field, code="no_picture")
-        if size > MOST_BYTES:
+        if len(paths) > 1:
+            raise entry.refuse(
+                f"{name} is in several folders: {', '.join(paths[:3])}.",
+                field,
+                code="several_pictures",
+            )
+        [path] = paths
+        if source.size(path) > MOST_BYTES:
             raise entry.refuse(f"{name} is over 2 MiB.", field, code="too_large")
-        content = source.content(name)
+        content = source.content(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise entry.refuse(

@@ -18,7 +18,14 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.item_files import ACCEPTABLE, APPROPRIATENESS
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.mapping import ColumnMapping, is_code, mapping_faults
+from annotation.readers.mapping import (
+    Column,
+    ColumnMapping,
+    guess_mapping,
+    is_code,
+    mapping_faults,
+)
+from annotation.readers.pictures import EXTENSIONS
 from annotation.readers.rows import Row, RowBlock
 from annotation.readers.tables import OpenTable
 
@@ -27,15 +34,6 @@ T = TypeVar("T")
 SAMPLE_ROWS = 1000
 SAMPLE_CHARACTERS = 1_000_000
 SHOWN_CHARACTERS = 120
-
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-    first: str
-    n_filled: int
-    n_distinct: int
-    has_codes: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,9 @@ class TableProfile:
     def is_whole(self) -> bool:
         return len(self.sample) == self.n_rows
 
-    @property
-    def n_distinct(self) -> dict[str, int]:
-        return {column.name: column.n_distinct for column in self.columns}
-
-    @property
-    def codes(self) -> list[str]:
-        return [column.name for column in self.columns if column.has_codes]
+    def guess(self) -> ColumnMapping:
+        cells = [row.fields for row in self.sample]
+        return guess_mapping(self.columns, cells, n_rows=self.n_rows)
 
 
 def profile_table(
@@ -92,7 +86,13 @@ class _ColumnCounts:
     first: str = ""
     n_filled: int = 0
     has_codes: bool = True
+    has_files: bool = True
+    # The lowest and the highest number; None once a cell is not a number.
+    ends: list[tuple[float, str]] | None = field(default_factory=list)
     hashes: array[int] = field(default_factory=lambda: array("q"))
+    # Of the cells whose words are counted.
+    n_cells: int = 0
+    n_words: int = 0
 
     def add(self, values: Sequence[Any], *, is_csv: bool) -> None:
         filled = [value for value in values if value not in ("", None)]
@@ -103,11 +103,40 @@ class _ColumnCounts:
         if not self.first and filled:
             self.first = str(filled[0])[:SHOWN_CHARACTERS]
         self.has_codes = self.has_codes and all(map(is_code, different))
+        self.has_files = self.has_files and all(map(is_picture_name, different))
+        self._add_ends(different)
+        if self.n_cells < SAMPLE_ROWS:
+            self.n_cells += len(filled)
+            self.n_words += sum(len(str(value).split()) for value in filled)
+
+    def _add_ends(self, values: Iterable[Any]) -> None:
+        if self.ends is None:
+            return
+        try:
+            numbers = [(float(value), str(value)) for value in values]
+        except (TypeError, ValueError):
+            self.ends = None
+            return
+        known = sorted([*self.ends, *numbers])
+        self.ends = [known[0], known[-1]] if known else []
 
     def result(self, name: str, n_rows: int) -> Column:
-        n_distinct = len(np.unique(np.frombuffer(self.hashes, "q")))
-        has_codes = self.has_codes and self.n_filled == n_rows
-        return Column(name, self.first, self.n_filled, n_distinct, has_codes=has_codes)
+        ends = self.ends or [(0, ""), (0, "")]
+        return Column(
+            name,
+            self.first,
+            self.n_filled,
+            n_distinct=len(np.unique(np.frombuffer(self.hashes, "q"))),
+            has_codes=self.has_codes and self.n_filled == n_rows,
+            has_files=self.has_files and self.n_filled > 0,
+            n_words=self.n_words / (self.n_cells or 1),
+            lowest=ends[0][1],
+            highest=ends[1][1],
+        )
+
+
+def is_picture_name(value: object) -> bool:
+    return str(value).strip().casefold().endswith(EXTENSIONS)
 
 
 def mapped_study(items: MappedItems, *, kind: str, has_protocol: bool) -> StudyDraft:

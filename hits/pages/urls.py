@@ -110,6 +110,7 @@ of_the_site: list[URLPattern | URLResolver] = [
         pages.previews.shared_sent,
         name="shared-preview-sent",
     ),
+    path("uploads/<uuid:token>/item/", pages.upload_preview.upload_item, name="upload-item"),
     path("letter-keys/", pages.rules.letter_keys, name="letter-keys"),
     path("", pages.studies.studies, name="studies"),
 ]

@@ -2,6 +2,7 @@ import gzip
 import json
 import re
 import struct
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from annotation.models import Candidate, Item, Study
 from annotation.readers import archives
 from annotation.readers.drafts import Faults
 from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_items import BLANK, NO_TEXT, REPEATED
 from annotation.readers.mapping import (
+    KEEP,
+    LEAVE_OUT,
+    Column,
     ColumnMapping,
     Use,
     guess_mapping,
@@ -45,9 +50,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 def read(path: Path, kind: str = "rating") -> tuple[Any, Faults]:
     faults = Faults()
     with opened_table(path) as table:
-        profile = profile_table(table)
-        columns = [column.name for column in profile.columns]
-        mapping = guess_mapping(columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct)
+        mapping = profile_table(table).guess()
         return list(items_of(table, mapping, faults=faults, kind=kind)), faults
 
 
@@ -97,6 +100,52 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path):
     assert [item.key for item in read(path)[0]] == [first.key, second.key]
 
 
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_empty_responses_are_left_out_with_the_names_of_their_items_unless_kept(tmp_path, is_wide):
+    content = "item,context,response_a,response_b\nd1,Hi,Hello, \nd2,Bye,,So\nd3,Ok,Fine,Well\n"
+    if not is_wide:
+        cells = [row.split(",") for row in content.splitlines()[1:]]
+        rows = [f"{i},{c},{s},{t}\n" for i, c, *ts in cells for s, t in zip("ab", ts, strict=True)]
+        content = "item,context,system,response\n" + "".join(rows)
+    path = write_file(tmp_path / "table.csv", content)
+    for fixes, n_candidates in (({}, 4), ({BLANK: KEEP}, 6)):
+        with opened_table(path) as table:
+            mapping = replace(profile_table(table).guess(), fixes=fixes)
+            items = items_of(table, mapping, faults=(faults := Faults()), kind="rating")
+        assert (faults.n, len(items), items.n_candidates) == (0, 3, n_candidates)
+        [note] = items.notes()
+        assert note.code == BLANK
+        assert "d1, b; d2, a" in note
+        left_out = items.report().parts if is_wide else items.report().left_out
+        assert [(code, each.n) for code, each in left_out.items()] == [(BLANK, 2)][: 1 - len(fixes)]
+    # An item without any response is a fault.
+    path.write_text(content + ("d4,Oh,,\n" if is_wide else "d4,Oh,a,\nd4,Oh,b, \n"))
+    items, faults = read(path)
+    assert [fault.code for fault in faults.first] == ["no_response"]
+    assert len(items) == 3
+
+
+def test_candidates_without_a_text_and_twice_in_an_item_are_kept_unless_left_out(tmp_path):
+    table = (
+        "item,title,image,key,candidate_image,response\nt1,Shoe,a.png,c1,a1.png,Red\n"
+        "t1,Shoe,a.png,c2,a2.png,\nt1,Shoe,a.png,c3,a1b.png,Red\n"
+    )
+    files = {f"{n}.png": PNG + n[:2].encode() for n in ("a", "a1", "a2", "a1b")}
+    path = write_file(tmp_path / "a.zip", as_zip({"t.csv": table.encode(), **files}))
+    for fixes, keys in (
+        ({}, ["c1", "c2", "c3"]),
+        ({NO_TEXT: LEAVE_OUT}, ["c1", "c3"]),
+        ({NO_TEXT: KEEP, REPEATED: LEAVE_OUT}, ["c1", "c2"]),
+    ):
+        with opened_table(path) as table:
+            mapping = replace(profile_table(table).guess(), fixes=fixes)
+            items = items_of(table, mapping, faults=(faults := Faults()), kind="alternatives")
+            assert faults.n == 0
+            assert [each.key for each in next(iter(items)).candidates] == keys
+        assert [(found.code, found.n) for found in items.found] == [(NO_TEXT, 1), (REPEATED, 1)]
+        assert sorted(items.report().left_out) == sorted(c for c in fixes if fixes[c] == LEAVE_OUT)
+
+
 def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path):
     """One output a HIT, and a row for each assignment of it."""
     path = write_file(
@@ -105,21 +154,31 @@ def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path):
         "H1,W1,d1,Hi,alpha,Hello,80\nH1,W2,d1,Hi,alpha,Hello,70\nH2,W1,d1,Hi,beta,Hey,20\n",
     )
     with opened_table(path) as table:
-        columns = [column.name for column in profile_table(table).columns]
-        items = items_of(table, guess_mapping(columns), faults=(faults := Faults()), kind="rating")
+        mapping = profile_table(table).guess()
+        items = items_of(table, mapping, faults=(faults := Faults()), kind="rating")
         [item] = items
     assert faults.n == 0
     assert (item.key, [each.system for each in item.candidates]) == ("d1", ["alpha", "beta"])
     assert items.report().left_out["repeated_response"].n == 1
 
 
-def guessed_item(columns: list[str], n_rows: int, **options: Any) -> str | None:
-    return guess_mapping(columns, n_rows=n_rows, **options).column(Use.ITEM)
+def guess(columns: list[str], n_rows: int = 0, **cells: Any) -> ColumnMapping:
+    """The guess for columns of which the number of different cells and the first one are known."""
+    counts, first = cells.get("n_distinct", {}), cells.get("first", {})
+    known = [
+        Column(name, first.get(name, ""), n_rows, n_distinct=counts.get(name, 0))
+        for name in columns
+    ]
+    return guess_mapping(known, n_rows=n_rows)
+
+
+def guessed_item(columns: list[str], n_rows: int, **cells: Any) -> str | None:
+    return guess(columns, n_rows, **cells).column(Use.ITEM)
 
 
 def test_uses_of_columns_are_guessed_from_their_names_and_values():
     answers = ["Answer.q_alpha", "Answer.q_beta"]
-    mapping = guess_mapping(["HITId", "Input.context", "Input.alpha", "Input.beta", *answers])
+    mapping = guess(["HITId", "Input.context", "Input.alpha", "Input.beta", *answers])
     assert mapping.columns(Use.RESPONSE) == ["Input.alpha", "Input.beta"]
     assert mapping.column(Use.CONTEXT) == "Input.context"
     assert [mapping.system_of(name) for name in mapping.columns(Use.RESPONSE)] == ["alpha", "beta"]
@@ -128,7 +187,7 @@ def test_uses_of_columns_are_guessed_from_their_names_and_values():
         columns = [name, "history", "model", "response"]
         n_distinct = {name: 4, "history": 4, "model": 2, "response": 8}
         first = {name: "d-17", "history": "Hello. Hello!"}
-        guessed = guess_mapping(columns, n_rows=8, n_distinct=n_distinct, first=first)
+        guessed = guess(columns, 8, n_distinct=n_distinct, first=first)
         assert (guessed.column(Use.ITEM), guessed.column(Use.CONTEXT)) == (name, "history")
     # A dialogue in words, or a kind of dialogue, does not.
     columns = ["dialog", "history", "model", "response"]
@@ -137,7 +196,7 @@ def test_uses_of_columns_are_guessed_from_their_names_and_values():
     assert guessed_item(columns, 8, n_distinct=n_distinct, first=words) is None
     few = n_distinct | {"dialog": 2}
     assert guessed_item(columns, 8, n_distinct=few, first={"dialog": "chat"}) is None
-    alone = guess_mapping(["dialog", "model", "response"], n_rows=8, n_distinct=n_distinct)
+    alone = guess(["dialog", "model", "response"], 8, n_distinct=n_distinct)
     assert (alone.column(Use.CONTEXT), alone.column(Use.ITEM)) == ("dialog", None)
     # The number of a row names no item.
     columns, n_distinct = ["id", "prompt", "model", "response"], {"id": 4, "prompt": 2, "model": 2}
@@ -357,7 +416,7 @@ BAD_POOLS = [
     ("t1,Shoe,https://x.org/a.png,c1,b.png\n", "web_address"),
     ("t1,Shoe,t.csv,c1,b.png\n", "not_picture"),
     ("t1,Shoe,a.png,c1,a.png\n", "target_in_pool"),
-    ("t1,Shoe,a.png,c1,b.png\nt1,Shoe,a.png,c2,b.png\n", "same_picture"),
+    ("t1,Shoe,a.png,c1,B.PNG\n", "several_pictures"),
     ("t1,,a.png,c1,b.png\n", "no_title"),
     ("t1,Shoe,big.png,c1,b.png\n", "too_large"),
 ]
@@ -371,9 +430,32 @@ def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path):
     assert [picture.content for picture in pictures] == [PNG + b"a", PNG + b"b"]
 
 
+@pytest.mark.parametrize(
+    "name", ["t1.png", "T1.PNG", "./t1.png", "t1", "t1.jpeg.png", "in\\\\t1.png", "deep/in/t1.png"]
+)
+def test_pictures_are_found_by_file_name_in_any_folder_of_the_zip(tmp_path, name):
+    known = name if name.endswith("jpeg.png") else "t1.png"
+    files = {f"deep/in/{known}": PNG + b"t", "deep/b 1.png": PNG + b"b", "__MACOSX/b 1.png": PNG}
+    [item], faults = pool(tmp_path, files, f"t1,Shoe,{name},c1,b 1.png\n")
+    assert faults.n == 0
+    pictures = (item.picture, item.candidates[0].picture)
+    assert [picture.content for picture in pictures] == [PNG + b"t", PNG + b"b"]
+
+
+def test_of_pictures_with_one_name_the_one_in_the_chosen_folder_is_used(tmp_path):
+    table = b"item,title,image,key,candidate_image\nt1,Shoe,a.png,c1,b.png\n"
+    files = {f"{folder}/a.png": PNG + folder.encode() for folder in ("new", "old")}
+    path = write_file(tmp_path / "a.zip", as_zip({"t.csv": table, "b.png": PNG, **files}))
+    with opened_table(path) as table:
+        mapping = replace(profile_table(table).guess(), fixes={"several_pictures": "old"})
+        [item] = items_of(table, mapping, faults=Faults(), kind="alternatives")
+        assert item.picture.content == PNG + b"old"
+
+
 @pytest.mark.parametrize(("rows", "code"), BAD_POOLS)
 def test_pictures_that_cannot_be_shown_are_faults(tmp_path, rows, code):
     files = {"a.png": PNG + b"a", "b.png": PNG + b"b", "big.png": PNG + b"x" * 2 * 1024**2}
+    files["c/b.png"] = PNG + b"c"
     items, faults = pool(tmp_path, files | PICTURES, rows)
     assert code in [fault.code for fault in faults.first]
     assert items == []
@@ -432,9 +514,10 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path):
     ],
 )  # fmt: skip
 def test_guesses_have_reasons(columns, codes, reasons):
-    counts = dict.fromkeys(columns, 3)
-    found = guess_reasons(guess_mapping(columns, n_rows=3, n_distinct=counts, codes=codes), codes)
-    assert [found[name].code for name in columns if name in found] == reasons
+    known = [Column(name, "", 3, n_distinct=3, has_codes=name in codes) for name in columns]
+    mapping = guess_mapping(known, n_rows=3)
+    found = guess_reasons(mapping, known, 3)
+    assert [found[name].code for name in columns if name in mapping.uses] == reasons
 
 
 @pytest.mark.django_db
@@ -499,6 +582,35 @@ TABLES_OF_CODES = {
         "context,remark,model,response\nHi,greets,a,Hello\nBye,leaves,a,So\n",
         {"context": "context", "remark": None},
     ),
+    "no usual name, a row per candidate": (
+        "topic,shown,wanted,option,seen,label,price\nT1,t1.png,A red dress,a-1,a.png,Some dress,1.5\n"
+        "T1,t1.png,A red dress,a-2,b.png,Other dress,2\nT2,t2.png,A long coat,a-3,c.png,One coat,9\n",
+        {
+            "topic": "item",
+            "shown": "picture",
+            "wanted": "context",
+            "option": "candidate",
+            "seen": "candidate_picture",
+            "label": "response",
+            "price": None,
+        },
+    ),
+    "no usual name, a row per response": (
+        "case,said,who,heard\nc1,Hi to you,Bot A,Hello my friend\nc1,Hi to you,Bot B,Hey my friend\n"
+        "c2,Good bye then,Bot A,So long now\nc2,Good bye then,Bot B,See you later\n",
+        {"case": "item", "said": "context", "heard": "response"},
+    ),
+    "no usual name, a column per system": (
+        "nr,said,Bot A,Bot B,remarks\n1,Hi to you,Hello my friend,Hey my friend,a good one\n"
+        "2,Good bye then,So long now,See you later,a bad one\n",
+        {
+            "nr": "item",
+            "said": "context",
+            "Bot A": "response",
+            "Bot B": "response",
+            "remarks": None,
+        },
+    ),
     "a number for most rows only": (
         "No.,context,response_a,response_b\n1,Hi,Hello,Hey\n,Ho,Bye,No\n",
         {"No.": None},
@@ -512,13 +624,7 @@ def test_codes_that_tell_items_apart_are_guessed_as_their_names(tmp_path, name):
     path = write_file(tmp_path / "table.csv", content)
     with opened_table(path) as table:
         profile = profile_table(table)
-    mapping = guess_mapping(
-        [column.name for column in profile.columns],
-        n_rows=profile.n_rows,
-        n_distinct=profile.n_distinct,
-        first={column.name: column.first for column in profile.columns},
-        codes=profile.codes,
-    )
+    mapping = profile.guess()
     assert {column: mapping.uses.get(column) for column in uses} == uses
     is_named = "item" in uses.values()
     assert codes_of(mapping_warnings(mapping)) == ([] if is_named else ["no_item_column"])

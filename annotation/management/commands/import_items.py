@@ -17,7 +17,7 @@ from annotation.models import Study
 from annotation.protocols.templates import read_protocol
 from annotation.readers.drafts import Faults
 from annotation.readers.formats import DELIMITERS, FileFormat
-from annotation.readers.mapping import ColumnMapping, Use, guess_mapping, guess_reasons
+from annotation.readers.mapping import ColumnMapping, Use, guess_reasons
 from annotation.readers.pictures import Folder
 from annotation.readers.profiles import faults_as_text, items_of, mapped_study, profile_table
 from annotation.readers.tables import OpenTable, opened_table
@@ -153,17 +153,11 @@ def _mapping(
         if use not in list(Use):
             raise CommandError(f"--map {use}=…: a use is one of {USES}.", returncode=2)
     if not pairs:
-        guessed = guess_mapping(
-            columns,
-            n_rows=profile.n_rows,
-            n_distinct=profile.n_distinct,
-            first={column.name: column.first for column in profile.columns},
-            codes=profile.codes,
-        )
+        guessed = profile.guess()
         responses = dict.fromkeys(systems, Use.RESPONSE)
         mapping = ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
-        reasons = guess_reasons(guessed, profile.codes)
-        return mapping, {name: reasons[name] for name in reasons if name not in systems}
+        reasons = guess_reasons(guessed, profile.columns, profile.n_rows)
+        return mapping, {name: reasons[name] for name in guessed.uses if name not in systems}
     uses = {column: Use(use) for use, column in pairs} | dict.fromkeys(systems, Use.RESPONSE)
     return ColumnMapping(uses, systems).among(columns), {}
 

@@ -1,3 +1,4 @@
+import re
 from hashlib import sha256
 from html import unescape
 from typing import Any
@@ -24,13 +25,13 @@ from annotation.models import (
     Upload,
     UploadPart,
 )
-from annotation.pages.uploads import uploaded_picture
 from annotation.protocols.templates import read_protocol
 from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
+from annotation.upload_pictures import uploaded_picture
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from metrics.models import Score, ScoringRun
 from metrics.study_files import score_frame
-from tests.annotation.importing import as_parquet, as_zip
+from tests.annotation.importing import as_excel, as_parquet, as_zip
 from tests.annotation.studies import rated_study, rating_study
 from tests.codes import codes_on, field_codes
 from tests.console.work import work_off
@@ -78,6 +79,18 @@ def preview(client: Client) -> Any:
     return show(client).context["preview"]
 
 
+def fixes(found: Any) -> dict[str, list[str]]:
+    """What the buttons of each problem send."""
+    return {each.code: [fix.value for fix in each.fixes] for each in found.to_resolve}
+
+
+def button_of(answer: Any) -> str:
+    """The tag of the button that creates the study."""
+    found = re.search(r'<button [^>]*formaction="[^>]*>', answer.content.decode())
+    assert found
+    return found[0]
+
+
 def places(faults: Any) -> list[tuple[Any, str, str]]:
     return [(fault.line, fault.column, fault.value) for fault in faults]
 
@@ -96,7 +109,12 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
         ";",
         "utf-8",
     )
-    assert (found.n_items, found.n_responses, found.n_systems, found.n_uneven) == (2, 3, 2, 1)
+    assert (found.n_items, found.n_responses, found.n_systems, found.n_per_item) == (
+        2,
+        3,
+        2,
+        (1, 2),
+    )
     assert "User: Hi" in answer.content.decode()
     assert not Study.objects.exists()
     answer = rosa.post(to("upload-import"), mapping_of())
@@ -110,7 +128,7 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
     # The file is gone; its page leads to the study.
     assert not UploadPart.objects.exists()
     answer = rosa.get(answer.url, follow=True)
-    assert answer.request["PATH_INFO"] == reverse("console:study", args=["airline"])
+    assert answer.request["PATH_INFO"] == reverse("console:protocol", args=["airline"])
     [message] = answer.context["messages"]
     assert "2" in str(message)
 
@@ -131,8 +149,10 @@ def test_the_page_and_the_api_show_what_was_read_before_anything_is_stored(rosa)
     page = html(rosa)
     for sentence in upload.reading_sentences:
         assert escape(sentence) in page
-    rosa.post(to("upload-import"), mapping_of() | {"leave-out": "on"})
+    rosa.post(to("upload-map"), mapping_of() | {"fix": "field_count=leave-out"})
+    rosa.post(to("upload-import"), mapping_of())
     assert rosa.get(f"/api/v1/uploads/{upload.token}/").json()["reading"] == reading
+    assert Study.objects.get().items.count() == 2
 
 
 def test_a_study_of_a_team_is_made_with_its_protocol(rosa, researcher):
@@ -155,12 +175,20 @@ def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa):
     begin(rosa)
     fields = mapping_of(history="condition", latency="context")
     answer = rosa.post(to("upload-map"), fields, headers={"HX-Request": "true"})
-    # The preview alone is sent, with what is wrong at each cell.
+    # The preview alone is sent, with what is wrong at each cell, and the reason of each column.
     assert 'id="mapping"' not in answer.content.decode()
+    assert 'id="why-1" hx-swap-oob="true"' in answer.content.decode()
+    states = [column.state for column in answer.context["columns"]]
+    assert states == ["", "changed", "", "", "changed"]
     assert (3, "latency", "4") in places(answer.context["preview"].faults)
     wrong = mapping_of(model="", response="", history="", latency="")
     answer = rosa.post(to("upload-map"), wrong, follow=True)
+    # What is missing is asked for, and is not called an error.
     assert len(answer.context["preview"].problems) == 1
+    assert codes_on(answer.content.decode()) == ["no_response"]
+    live = rosa.post(to("upload-map"), wrong, headers={"HX-Request": "true"})
+    assert b'role="alert"' not in live.content
+    assert " disabled" in button_of(answer)
     assert asks_for_labels(answer)
     rosa.post(to("upload-import"), wrong)
     assert not Study.objects.exists()
@@ -184,6 +212,8 @@ def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa):
     begin(rosa, title="Second")
     assert Upload.objects.get().mapping["uses"]["history"] == "reference"
     assert Upload.objects.get().is_mapping_known
+    assert show(rosa).context["is_stored"]
+    assert [each.state for each in show(rosa).context["columns"]][1] == "kept"
     # It is kept when it is changed, whether or not the import succeeds, unless it makes no items.
     rosa.post(to("upload-map"), mapping_of(history="condition", latency="context"))
     rosa.post(to("upload-map"), mapping_of(response=""))
@@ -197,18 +227,54 @@ def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa):
     Study.objects.all().delete()
     # Systems of columns have the names that a person gives.
     begin(rosa, file=sent("prompt,response_a,response_b\nHi,Hello,Hey\n"))
-    rosa.post(to("upload-import"), mapping_of() | {"system-1": "tuned-70b"})
+    named = mapping_of() | {"system-1": "tuned-70b"}
+    rosa.post(to("upload-map"), named | {"fix": "no_item_column=generate"})
+    rosa.post(to("upload-import"), named)
     assert set(Candidate.objects.values_list("system", flat=True)) == {"tuned-70b", "b"}
 
 
-def test_a_mapping_without_names_of_items_is_shown_with_a_warning(rosa):
+def test_names_of_items_are_generated_only_after_a_warning_that_offers_the_best_column(rosa):
     begin(rosa)
     assert "no_item_column" not in codes_on(html(rosa))
     fields = mapping_of(dlg_id="")
     answer = rosa.post(to("upload-map"), fields, headers={"HX-Request": "true"})
     assert codes_on(answer.content.decode()) == ["no_item_column"]
+    assert fixes(answer.context["preview"]) == {
+        "no_item_column": ["item=0", "no_item_column=generate"]
+    }
+    rosa.post(to("upload-import"), fields)
+    assert not Study.objects.exists()
+    rosa.post(to("upload-map"), fields | {"fix": "item=0"})
+    assert Upload.objects.get().mapping["uses"]["dlg_id"] == "item"
+    assert preview(rosa).ends == ["d1", "d2"]
+    rosa.post(to("upload-map"), fields | {"fix": "no_item_column=generate"})
     rosa.post(to("upload-import"), fields)
     assert Item.objects.filter(key__startswith="item-").count() == 2
+
+
+def test_equal_problems_are_one_row_with_one_button(rosa):
+    rows = "".join(f"d{n};User: Hi;;Hello {n};3\n" for n in range(3, 123))
+    begin(rosa, file=sent(FILE + "d4;\nd5;\nd1;User: Hi;gamma;;\n" + rows))
+    found = preview(rosa)
+    assert fixes(found) == {
+        "field_count": ["field_count=leave-out"],
+        "empty": ["empty=leave-out"],
+        "response_without_text": ["response_without_text=keep", "response_without_text=leave-out"],
+    }
+    assert (found.n_required, found.n_optional) == (2, 1)
+    assert "120" in next(each.title for each in found.to_resolve if each.code == "empty")
+    assert "d1, gamma" in next(each.detail for each in found.to_resolve if not each.is_required)
+    assert found.n_responses == 3
+    for code in ("response_without_text=keep", "field_count=leave-out", "empty=leave-out"):
+        rosa.post(to("upload-import"), mapping_of())
+        rosa.post(to("upload-map"), mapping_of() | {"fix": code})
+    assert not Study.objects.exists()
+    found = preview(rosa)
+    assert (found.n_required, found.n_optional, found.why_not, found.n_responses) == (0, 0, "", 4)
+    rosa.post(to("upload-import"), mapping_of())
+    assert Study.objects.get().items.count() == 2
+    # The next file of these columns begins without what was done about this one.
+    assert "fixes" not in StoredMapping.objects.get().mapping
 
 
 def test_all_faults_are_shown_and_nothing_is_half_imported(rosa):
@@ -383,21 +449,25 @@ def test_who_left_the_team_no_longer_imports_into_it(rosa, researcher):
 
 
 def test_the_preview_is_paged_through(rosa):
-    begin(rosa, file=sent(FILE.replace("Hello", "")))
-    [note] = preview(rosa).notes  # of responses without a word
-    assert "d1, alpha" in note
-    Upload.objects.all().delete()
     rows = "".join(f"d{n};User: Hi {n};alpha;Hello {n};3\n" for n in range(8))
     begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
-    assert ("Hello 2" in html(rosa), "Hello 3" in html(rosa)) == (True, False)
+    assert ("Hello 0" in html(rosa), "Hello 1" in html(rosa)) == (True, False)
     answer = rosa.post(to("upload-map"), mapping_of() | {"page": "3"}, follow=True)
-    assert "Hello 7" in answer.content.decode()
+    assert "Hello 2" in answer.content.decode()
     shown = answer.context["preview"].shown
-    assert (shown.start_index(), shown.end_index(), shown.paginator.count) == (7, 8, 8)
+    assert (shown.number, shown.paginator.count) == (3, 8)
+    # As annotators see it, without a row of a study.
+    page = rosa.get(to("upload-item"), {"page": "3"})
+    assert "sandbox" in page["Content-Security-Policy"]
+    assert "Hello 2" in page.content.decode()
+    assert "alpha" not in page.content.decode()
+    assert not Study.objects.exists()
+    rosa.post(to("upload-map"), mapping_of(response=""))
+    assert rosa.get(to("upload-item"), {"page": "3"}).status_code == 404
 
 
 def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, signed_in):
-    table = "item,title,image,key,candidate_image\nt1,Shoe,in/a b.png,c1,b.png\n"
+    table = "item,title,image,key,candidate_image\nt1,A shoe,in/a b.png,c1,b.png\n"
     png = b"\x89PNG\r\n\x1a\n"
     content = as_zip({"t.csv": table, "in/a b.png": png, "b.png": png + b"b"})
     begin(rosa, file=sent(content, "a.zip"), template="alternatives")
@@ -405,12 +475,80 @@ def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, s
     assert f'src="{where}?name=in%2Fa%20b.png"' in html(rosa)
     found = preview(rosa)
     assert (found.n_items, found.n_responses, found.n_systems) == (1, 1, 0)
+    assert not found.to_resolve
+    assert "data:image/png;base64," in rosa.get(to("upload-item")).content.decode()
     assert '<span class="said" dir="auto">c1</span>' in html(rosa)
     answer = rosa.get(where, {"name": "in/a b.png"})
     assert (answer.content, answer["Content-Type"]) == (png, "image/png")
     assert "sandbox" in answer["Content-Security-Policy"]
     assert [rosa.get(where, {"name": n}).status_code for n in ("", "t.csv", "../x")] == [404] * 3
     assert signed_in(colleague).get(where, {"name": "b.png"}).status_code == 404
+
+
+def fashion(n_targets: int = 12, n_candidates: int = 7) -> bytes:
+    """A zip of a workbook with pictures in a folder, which its cells do not name."""
+    header = ["topic", "target picture", "description", "candidate", "candidate picture"]
+    names = [(f"T{n:02}", f"t{n:02}_c{c}") for n in range(n_targets) for c in range(n_candidates)]
+    rows = [
+        [topic, f"target{topic[1:]}.png", f"An ankle boot, number {topic[1:]}", f"{topic}-{name}",
+         f"{name}.png", f"Another boot {name}", 19.5 + number]
+        for number, (topic, name) in enumerate(names)
+    ]  # fmt: skip
+    png = b"\x89PNG\r\n\x1a\n"
+    pictures = {f"pics/{row[k]}": png + str(row[k]).encode() for row in rows for k in (1, 4)}
+    book = as_excel([[*header, "candidate text", "price_eur"], *rows])
+    return as_zip({"fashion.xlsx": book, **pictures})
+
+
+def test_a_zip_of_targets_and_pictures_in_a_folder_becomes_a_study_as_it_is_guessed(rosa):
+    begin(rosa, file=sent(fashion(), "fashion.zip"))
+    do_jobs()  # a workbook in a zip is read in the background
+    uses = {**Upload.objects.get().mapping["uses"]}
+    assert uses == {
+        "topic": "item",
+        "target picture": "picture",
+        "description": "context",
+        "candidate": "candidate",
+        "candidate picture": "candidate_picture",
+        "candidate text": "response",
+    }
+    found = preview(rosa)
+    assert (found.n_items, found.n_responses, found.n_per_item) == (12, 84, (7, 7))
+    assert (found.ends, found.why_not) == (["T00", "T11"], "")
+    # The pictures are found by their names; one row says where.
+    assert fixes(found) == {"picture_folders": ["picture_folders=use"]}
+    assert "168" in found.to_resolve[0].title
+    assert "pics/target00.png" in found.to_resolve[0].detail
+    page = rosa.get(to("upload-item"), {"page": "2"}).content.decode()
+    assert page.count("data:image/png;base64,") == 8
+    rosa.post(to("upload-import"), mapping_of())
+    do_jobs()
+    study = Study.objects.get()
+    assert show(rosa).url == reverse("console:protocol", args=[study.slug])
+    assert (study.kind, study.items.count()) == ("alternatives", 12)
+    assert Candidate.objects.exclude(picture=None).count() == 84
+
+
+def test_pictures_that_are_missing_or_in_several_folders_are_one_row_each(rosa):
+    table = "item,title,image,key,candidate_image\n" + "".join(
+        f"t{n},A shoe,a.png,c{n},{name}\n" for n, name in enumerate(["b.png", "c.png", "d.png"])
+    )
+    png = b"\x89PNG\r\n\x1a\n"
+    paths = ("new/a.png", "old/a.png", "new/b.png")
+    pictures = {path: png + path.encode() for path in paths}
+    begin(rosa, file=sent(as_zip({"t.csv": table, **pictures}), "a.zip"))
+    found = preview(rosa)
+    assert fixes(found) == {
+        "several_pictures": ["several_pictures=new", "several_pictures=old"],
+        "no_picture": ["no_picture=leave-out"],
+        "picture_folders": ["picture_folders=use"],
+    }
+    for fix in ("several_pictures=old", "no_picture=leave-out"):
+        assert preview(rosa).why_not
+        rosa.post(to("upload-map"), mapping_of() | {"fix": fix})
+    rosa.post(to("upload-import"), mapping_of())
+    item = Study.objects.get().items.get()
+    assert bytes(item.picture.content).endswith(b"old/a.png")
 
 
 def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher):
