@@ -33,8 +33,11 @@ from annotation.models.studies import StudyQuerySet
 def roles_in(study: Study, user: User) -> list[Role]:
     """The roles a user has in a study: by the team, and in this study alone.
 
-    A study without a team is its owner's; a superuser owns them all.
+    A study without a team is its owner's; a superuser owns them all. A rehearsal has the roles of
+    its study.
     """
+    if study.rehearsal_of is not None:
+        return roles_in(study.rehearsal_of, user)
     if user.is_superuser or (study.team_id is None and study.owner_id == user.pk):
         return [Role.OWNER]
     by_team = Membership.objects.filter(team=study.team_id, user=user.pk).values_list("role")
@@ -54,6 +57,8 @@ def with_roles_of(studies: StudyQuerySet, user: User) -> StudyQuerySet:
 
 def loaded_roles(study: Study, user: User) -> list[Role]:
     """Like `roles_in`, without a query, for a study of `with_roles_of`."""
+    if study.rehearsal_of is not None:
+        return roles_in(study.rehearsal_of, user)
     if user.is_superuser or (study.team_id is None and study.owner_id == user.pk):
         return [Role.OWNER]
     names = (getattr(study, name) for name in ("role_by_team", "role_in_study"))

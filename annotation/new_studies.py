@@ -1,3 +1,5 @@
+from collections.abc import Collection
+
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -46,6 +48,27 @@ def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> 
             for question in source.questions.all()
         )
     record_in(study, actor=owner, action="study.create", details={"copy_of": source.slug})
+    return study
+
+
+@transaction.atomic
+def copy_for_rehearsal(
+    *, source: Study, slug: str, document: ProtocolDocument, keys: Collection[str]
+) -> Study:
+    """The hidden study that simulated annotators answer: these imported items of the source under
+    this protocol. It shares the pictures, and has neither a team nor an owner."""
+    title = _("Rehearsal of {title}").format(title=source.title)
+    study = Study.objects.create(
+        slug=slug,
+        title=title[: Study._meta.get_field("title").max_length],
+        kind=source.kind,
+        instructions=source.instructions,
+        justification_min_length=source.justification_min_length,
+        rehearsal_of=source,
+    )
+    copy_items(source, study, keys=keys)
+    save_draft(study=study, document=document)
+    write_columns(study, document)
     return study
 
 

@@ -5,7 +5,7 @@ and results follow from the items; a pair's source is the cluster of its judgmen
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
@@ -163,10 +163,16 @@ def _write_pairs(
     )
 
 
-def copy_items(source: Study, study: Study) -> None:
-    """Copy the items as they were imported, with new blind keys."""
-    items = source.source_items if source.source_items.exists() else source.items
-    _copy(items.all(), study, Item, Candidate, is_blinded_anew=True)
+def imported_items(study: Study) -> QuerySet[Item] | QuerySet[SourceItem]:
+    """The items as they were imported, of which pairs may have been made."""
+    return study.source_items.all() if study.source_items.exists() else study.items.all()
+
+
+def copy_items(source: Study, study: Study, *, keys: Collection[str] | None = None) -> None:
+    """Copy the items as they were imported, with new blind keys; only those of `keys`, if given."""
+    items = imported_items(source)
+    chosen = items if keys is None else items.filter(key__in=keys)
+    _copy(chosen, study, Item, Candidate, is_blinded_anew=True)
 
 
 def _copy(

@@ -256,6 +256,11 @@ def simulation_notice(study: Study) -> str:
     counts = _counts(study)
     if not counts["simulated"]:
         return ""
+    if study.rehearsal_of_id is not None:
+        return _(
+            "Simulated annotators gave every answer of this rehearsal. The results say nothing "
+            "about your systems or metrics."
+        )
     if counts["simulated"] == counts["all"]:
         whose = _("Every answer of this study is simulated: the results are nobody's opinion.")
     else:
@@ -289,6 +294,7 @@ REVIEW = "review"
 PLAN_SCORE = "plan_score"
 MEASURE = "measure"
 ANSWER_BY_CROWD = "answer_by_crowd"
+REHEARSE, DELETE_REHEARSAL = "rehearse", "delete_rehearsal"
 RECRUIT, CONNECT_RECRUITER = "recruit_participants", "connect_to_recruiter"
 
 

@@ -34,6 +34,7 @@ NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
+    *("rehearsal", "rehearsal-delete"),
     *(
         "recruit-draft",
         "recruit-act",

@@ -27,7 +27,10 @@ from annotation.readers.drafts import QuestionDraft
 from annotation.readers.item_files import APPROPRIATENESS, read_alternatives, read_responses
 from annotation.study_facts import (
     AGREEMENT,
+    RESULTS,
+    VALIDATION,
     compute,
+    is_stored,
 )
 from annotation.study_files import (
     file_names,
@@ -95,6 +98,7 @@ def prepare_samples(
     studies = load_sample_studies(researcher)
     crowd = Crowd(n_left_free=1)
     work_on_samples(studies=studies, marketplace=marketplace, crowd=crowd, reporter=reporter)
+    compute_results(studies)
     studies.append(load_sample_answers(researcher, reporter))
     team = prepare_team(owner=researcher, password=password)
     for study in studies:
@@ -102,6 +106,14 @@ def prepare_samples(
         if study.team is None:
             give_to_team(study=study, team=team, actor=None)
     return studies
+
+
+def compute_results(studies: Iterable[Study]) -> None:
+    """What pages would request first, so that they show it at once."""
+    for study in studies:
+        for name in (RESULTS, AGREEMENT, VALIDATION):
+            if not is_stored(Study.objects.get(pk=study.pk), name):
+                compute(study, name)
 
 
 def _opens(marketplace: Marketplace) -> bool:

@@ -189,14 +189,14 @@ def connection_of_name(name: str) -> Connection:
 
 
 def client_of(connection: Connection) -> MTurkClient:
-    if connection.team_id is None:
+    if not connection.access_key_id:
         return connect(connection.name)
     require_outside(connection.endpoint_url)
     return connect(key=access_key_of(connection), endpoint_url=connection.endpoint_url or None)
 
 
 def access_key_of(connection: Connection) -> AccessKey:
-    if connection.team_id is None:
+    if not connection.access_key_id:
         return local_key()
     try:
         return AccessKey(connection.access_key_id, decrypt(connection.encrypted_secret))
@@ -384,10 +384,13 @@ def fetch_shared_devices(*, batch: Batch) -> int:
     listed = answer.get("shared_devices")
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
         raise MarketplaceFault(_("it sent no list of shared devices"), code="not_a_list")
-    workers = {
-        worker.worker_id: worker
-        for worker in Worker.objects.filter(assignments__hit__batch=batch).distinct()
-    }
+    # Simulated annotators all come from the site's own machine.
+    simulated = Assignment.objects.of(batch).filter(
+        submission__is_simulated=True, submission__has_unproved_mark=False
+    )
+    people = Worker.objects.filter(assignments__hit__batch=batch).distinct()
+    people = people.exclude(pk__in=simulated.order_by().values("worker"))
+    workers = {worker.worker_id: worker for worker in people}
     pseudonyms = dict(
         Assignment.objects.of(batch)
         .exclude(submission=None)

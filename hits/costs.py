@@ -53,7 +53,7 @@ class FeeSchedule:
             share += self.share_many
         if needs_masters:
             share += self.share_masters
-        return self._round_up(reward_usd * share)
+        return self._round_up(reward_usd * share) if reward_usd else Decimal(0)
 
     def bonus_fee_usd(self, amount_usd: Decimal) -> Decimal:
         return self._round_up(amount_usd * self.share)

@@ -215,3 +215,7 @@ class CrowdStuck(HitsError):
 
 class ChangeUnfit(HitsError):
     """A batch that is out cannot be changed so."""
+
+
+class RehearsalUnfit(HitsError):
+    """A study that cannot be rehearsed."""

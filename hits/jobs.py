@@ -17,9 +17,11 @@ from annotation.study_facts import (
     COLLECT_NEW,
     CONNECT,
     CONNECT_RECRUITER,
+    DELETE_REHEARSAL,
     MEASURE,
     PUBLISH,
     RECRUIT,
+    REHEARSE,
     REVIEW,
     jobs_of,
     request_study_job,
@@ -51,6 +53,7 @@ from hits.publications import batches_with_a_wave_due, publish_in_background, re
 from hits.readiness import check_launch
 from hits.recruited_batches import note_done_since, recruit_in_background
 from hits.recruiter_api import fetch_standing
+from hits.rehearsals import delete_rehearsal, end_rehearsal, rehearse
 from hits.sending import send_review
 from hits.studies import DELETE_STUDY, delete_study
 from presentation.records import group_values
@@ -268,7 +271,9 @@ def _awaits_change(batch: Batch) -> bool:
     every_seconds=LOOK_EVERY_SECONDS,
 )
 def collect_all(running: RunningJob) -> str:
-    batches = Batch.objects.started().select_related("study", "connection")
+    # A rehearsal collects its own.
+    batches = Batch.objects.started().filter(study__rehearsal_of=None)
+    batches = batches.select_related("study", "connection")
     studies = {
         batch.study for batch in batches if _is_due(batch) and not _connection_failed_lately(batch)
     }
@@ -376,6 +381,26 @@ def answer_by_crowd(running: RunningJob) -> str:
     message = answer_in_background(running, batch)
     _collect(running, [batch], seconds=INTERACTIVE_CALL_SECONDS)
     return message
+
+
+@register(REHEARSE, label=gettext_lazy("Rehearsal"), queue=SCORING, refusals=REFUSALS)
+def run_rehearsal(running: RunningJob) -> str:
+    with repeated_later():
+        return rehearse(running, study_of(running))
+
+
+@register(
+    DELETE_REHEARSAL,
+    label=gettext_lazy("Deleting the rehearsal"),
+    queue=INTERACTIVE,
+    refusals=REFUSALS,
+)
+def remove_rehearsal(running: RunningJob) -> str:
+    study = study_of(running)
+    with call_time(INTERACTIVE_CALL_SECONDS):
+        end_rehearsal(study)
+    delete_rehearsal(study=study, actor=running.job.requested_by)
+    return _("The rehearsal is deleted.")
 
 
 @register(REVIEW, label=gettext_lazy("Sending decisions"), queue=INTERACTIVE, refusals=REFUSALS)

@@ -179,17 +179,10 @@ def delete_study(*, study: Study, actor: User | None) -> None:
     if reasons := obstacles_to_deletion(row):
         raise StudyUnfinished(" ".join(reasons))
     contents = contents_of(row)
-    of_assignments = {"assignment__hit__batch__study": row}
-    Payment.objects.filter(**of_assignments).delete()
-    Message.objects.filter(**of_assignments).delete()
-    Assignment.objects.filter(hit__batch__study=row).delete()
-    Hit.objects.filter(batch__study=row).delete()
-    Recruitment.objects.filter(batch__study=row).delete()
-    Batch.objects.filter(study=row).delete()
-    Submission.objects.filter(item__study=row).delete()
-    jobs_of(row).finished().delete()
     team, slug, title = row.team, row.slug, row.title
-    row.delete()
+    for rehearsal in Study.objects.filter(rehearsal_of=row):
+        delete_contents(rehearsal)
+    delete_contents(row)
     record(
         team=team,
         actor=actor,
@@ -197,6 +190,20 @@ def delete_study(*, study: Study, actor: User | None) -> None:
         subject=slug,
         details={"title": title, **contents},
     )
+
+
+def delete_contents(study: Study) -> None:
+    """Delete a study with all that was made of it, whatever is unfinished."""
+    of_assignments = {"assignment__hit__batch__study": study}
+    Payment.objects.filter(**of_assignments).delete()
+    Message.objects.filter(**of_assignments).delete()
+    Assignment.objects.filter(hit__batch__study=study).delete()
+    Hit.objects.filter(batch__study=study).delete()
+    Recruitment.objects.filter(batch__study=study).delete()
+    Batch.objects.filter(study=study).delete()
+    Submission.objects.filter(item__study=study).delete()
+    jobs_of(study).finished().delete()
+    study.delete()
 
 
 # The annotator is a pseudonym; no marketplace's id of a worker may stand here.

@@ -31,17 +31,23 @@ if TYPE_CHECKING:
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
         if getattr(user, "is_superuser", False):
-            return self
+            return self.filter(rehearsal_of=None)
         if not user.pk:
             return self.none()
+        # A rehearsal has neither a team nor an owner, so it is in no list.
         of_teams = _rows("accounts.Membership").filter(user=user.pk).values("team")
         single = _rows("annotation.StudyMembership").filter(user=user.pk).values("study")
         return self.filter(Q(team=None, owner=user.pk) | Q(team__in=of_teams) | Q(pk__in=single))
 
+    def rehearsals_for(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
+        visible = Study.objects.visible_to(user).order_by().values("pk")
+        return self.filter(rehearsal_of__in=visible)
+
     def named(self, slug: str) -> Study:
         study = self.filter(slug=slug).first()
         if study is None:
-            raise StudyUnknown(slug, list(self.order_by("slug").values_list("slug", flat=True)))
+            known = self.filter(rehearsal_of=None).order_by("slug")
+            raise StudyUnknown(slug, list(known.values_list("slug", flat=True)))
         return study
 
     def current(self) -> StudyQuerySet:
@@ -86,6 +92,15 @@ class Study(models.Model):
     team = models.ForeignKey(
         "accounts.Team", on_delete=models.PROTECT, null=True, blank=True, related_name="studies"
     )
+    rehearsal_of = models.OneToOneField(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="rehearsal",
+        help_text="The study whose copy simulated annotators answer; it has no team and no owner.",
+    )
     pseudonym_salt = models.CharField(max_length=32, default=new_salt, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(
@@ -112,6 +127,12 @@ class Study(models.Model):
     class Meta:
         verbose_name_plural = "studies"
         ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(rehearsal_of=None) | Q(team=None, owner=None),
+                name="rehearsals_are_of_no_team",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.slug

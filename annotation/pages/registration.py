@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -170,5 +171,5 @@ register_job_access(LABEL, JobAccess(page="labels", control=Permission.ANALYSE))
 register_job_access(RESULT, JobAccess(control=Permission.ANALYSE))
 
 
-register_subject("study", study_for)
+register_subject("study", partial(study_for, has_rehearsals=False))
 register_subject("upload", lambda request, token, _permission: upload_for(request, UUID(token)))

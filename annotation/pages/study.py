@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
@@ -17,7 +18,7 @@ from accounts.roles import Permission
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from annotation.study_facts import simulation_notice
-from console.access import may_of, person, require_permission
+from console.access import may_of, page_permissions, person, require_permission
 from console.registrations import ACTIVE, DONE, LATER, Stage, load_registrations
 
 if TYPE_CHECKING:
@@ -27,19 +28,46 @@ if TYPE_CHECKING:
 
 
 def study_for(
-    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+    request: HttpRequest,
+    slug: str,
+    permission: Permission = Permission.VIEW,
+    *,
+    has_rehearsals: bool = True,
 ) -> CountedStudy:
     """The study of that slug: 404 for whoever may not see it, 403 where their role is too small.
+    The API has no rehearsals.
 
     What they may do is on the request from then on, for the page's buttons.
     """
     studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
-    study = get_object_or_404(with_roles_of(studies, person(request)), slug=slug)
+    study = with_roles_of(studies, person(request)).filter(slug=slug).first()
+    if study is None:
+        rehearsals = Study.objects.rehearsals_for(person(request)).with_n_items()
+        rehearsals = rehearsals if has_rehearsals else rehearsals.none()
+        related = rehearsals.select_related("team", "rehearsal_of__team")
+        study = get_object_or_404(related, slug=slug)
     require_permission(request, loaded_roles(study, person(request)), permission)
+    if study.rehearsal_of_id is not None:
+        _limit_to_reading(request, permission)
     sizes = _judged_sizes(study.pk, study.created_at, study.judgments_version)
     for name, number in sizes.items():
         setattr(study, name, number)
     return cast("CountedStudy", study)
+
+
+# What a role allows in a rehearsal, whose data are made and deleted on the study's Launch page.
+OF_REHEARSALS = frozenset(
+    {
+        *(Permission.VIEW, Permission.VIEW_SYSTEMS, Permission.VIEW_WORKERS),
+        *(Permission.ANALYSE, Permission.EXPORT),
+    }
+)
+
+
+def _limit_to_reading(request: HttpRequest, permission: Permission) -> None:
+    if permission not in OF_REHEARSALS:
+        raise PermissionDenied(_("A rehearsal is only read. Change the study itself."))
+    request.permissions = page_permissions(request) & OF_REHEARSALS  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=1024)
@@ -139,6 +167,8 @@ def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
     these permissions."""
     facts = stage_facts(study)
     stages = sorted(_stages.values(), key=lambda stage: stage.place)
+    if study.rehearsal_of_id is not None:
+        stages = [stage for stage in stages if stage.group == ANSWER]
     return [
         Stage(
             stage.name,

@@ -40,8 +40,9 @@ class Page(HTMLParser):
         self.forms: list[Form] = []
         self.frame: str | None = None
         self.task: str | None = None
+        self.worker_id = ""
         self.notices: list[str] = []
-        self._in_form = self._in_task = False
+        self._in_form = self._in_task = self._in_worker_id = False
         self._notice_tag, self._depth = "", 0
         self.feed(html)
         self.close()
@@ -70,6 +71,7 @@ class Page(HTMLParser):
             self.frame = values.get("src")
         elif tag == "script" and values.get("id") == "task":
             self._in_task, self.task = True, ""
+        self._in_worker_id = values.get("data-testid") == "worker-id"
 
     def handle_endtag(self, tag: str) -> None:
         self._in_form = self._in_form and tag != "form"
@@ -81,13 +83,16 @@ class Page(HTMLParser):
             self.notices.append(data)
         if self._in_task:
             self.task = (self.task or "") + data
+        if self._in_worker_id:
+            self.worker_id, self._in_worker_id = data.strip(), False
 
 
 # Not for this worker, such as practice that was passed; or not there.
 GONE = (403, 404, 409, 410)
 PATIENCE_SECONDS = 60
 # A site takes only so many new accounts a minute from one address, and may begin anew meanwhile.
-PAUSES_SECONDS = (5, 15, 30, 60)
+# Short at first: a database that is busy is free again within a second.
+PAUSES_SECONDS = (1, 2, 4, 8, 15, 30, 60)
 BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
@@ -105,6 +110,8 @@ class CrowdWorker:
         self.site_url, self.name = site_url.rstrip("/"), name
         self.session = requests.Session()
         self.refusal = ""
+        # As the site's pages show it, once the worker has signed in.
+        self.worker_id = ""
         self._was_answered = False
         self._secret = secret
         message = f"crowd:{name}".encode()
@@ -129,7 +136,9 @@ class CrowdWorker:
         credentials = {name: self._password for name in form.fields if "password" in name}
         credentials |= {name: self.name for name in form.fields if name == "username"}
         completed = Form(form.action, form.classes, form.fields | credentials)
-        return urlsplit(self._fill(self.site_url + path, completed).url).path != path
+        entered = self._fill(self.site_url + path, completed)
+        self.worker_id = Page(entered.text).worker_id
+        return urlsplit(entered.url).path != path
 
     def accept(self, hit_id: str) -> Task | None:
         return self._accept(f"/worker/hits/{hit_id}/")

@@ -1,7 +1,7 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from hits.crowd.replay import (
     form_answer,
     replay_group,
 )
+from hits.crowd.similarity import Qualities, shared_words, study_qualities
 from hits.exceptions import ChangeUnfit
 from hits.judgments import CHOOSING, TIE
 from hits.limits import is_marketplace_here
@@ -146,24 +147,45 @@ Change = Callable[[int, int, float], float]
 LEAST_DIFFERENCE = 0.02
 
 
+# Fewer products than half are alternatives to a target.
+SELECTION_OFFSET = -0.1
+# So much noise that an annotator's comparisons are random.
+CARELESS_NOISE = 5.0
+
+
 class SimulatedAnswers:
     """A seeded model of annotators.
 
     A candidate is as good as the words it shares with the item's reference (or, among
     products, with the target's title); an annotator adds a bias and noise of their own, and
-    compares, chooses and writes by that. It has no other claim to be like people.
+    compares, chooses and writes by that. It has no other claim to be like people. With
+    `qualities`, as in a study whose candidates share no words, candidates are as good as these
+    say. The `careless` compare at random.
     """
 
-    def __init__(self, study: Study, *, seed: int, noise: float = 0.15) -> None:
-        self.seed, self.noise = seed, noise
+    def __init__(
+        self,
+        study: Study,
+        *,
+        seed: int,
+        noise: float = 0.15,
+        qualities: Qualities | None = None,
+        careless: Collection[str] = (),
+    ) -> None:
+        self.seed, self.noise, self.careless = seed, noise, frozenset(careless)
         pictures = Candidate.objects.filter(item__study=study, picture__isnull=False)
         is_of_products = study.kind == Study.Kind.ALTERNATIVES or pictures.exists()
         self.reasons = REASONS_OF_PRODUCTS if is_of_products else REASONS_OF_RESPONSES
+        self.items = {str(pk): key for pk, key in study.items.values_list("pk", "key")}
         self.texts = {
             (str(item.pk), candidate.blind_key): (item, candidate)
             for item in study.items.prefetch_related("candidates")
             for candidate in item.candidates.all()
         }
+        has_words = any(_shared_words(each, item) for item, each in self.texts.values())
+        if qualities is None and not has_words:
+            qualities = study_qualities(study, seed=seed)
+        self.qualities = qualities
         # Candidates among the others by blind key, questions by name.
         self.checks = {
             (str(each.item_id), each.question if each.is_question else each.blind_key): each
@@ -207,23 +229,41 @@ class SimulatedAnswers:
         if question["kind"] in ("short_text", "long_text"):
             return self._words(self._random(*names), max(question["least_length"], 1), question)
         if question.get("about") == ALL:
-            return _comparison(question, self._qualities(page, names, bias))
+            return _comparison(question, self._candidate_qualities(page, names, bias))
         if question["kind"] == "categories":
             chance = self._random(*names, "categories")
-            n = chance.randint(max(question["least"], 1), question["most"])
-            return sorted(chance.sample(range(question["n"]), n))
+            return self._categories(question, names, key, bias, chance)
         if (right := right_values(page).get((key, question["name"]))) is not None:
             return right
         asked = self.checks.get((page["item"], question["name"]))
         if asked is not None and asked.is_question:
             return asked.expected
         low, high = question["min"], question["max"]
-        value = low + self._share(names, key, bias) * (high - low)
+        share = self._share(names, key, bias)
+        if question["kind"] == "selection" and self.qualities is not None:
+            share += SELECTION_OFFSET
+        value = low + share * (high - low)
         if (check := self.checks.get((page["item"], key or ""))) is not None:
             value = self._checked_value(check, value, low)
         return _on_scale(value, low, high)
 
-    def _qualities(
+    def _categories(
+        self,
+        question: dict[str, Any],
+        names: tuple[str, ...],
+        key: str | None,
+        bias: float,
+        chance: random.Random,
+    ) -> list[int]:
+        least, most, n = max(question["least"], 1), question["most"], question["n"]
+        if self.qualities is None or names[0] in self.careless:
+            return sorted(chance.sample(range(n), chance.randint(least, most)))
+        # Annotators agree on which apply, and more apply to better candidates.
+        n_chosen = round(least + self._share(names, key, bias) * (most - least))
+        order = self._random(*names[1:], "categories").sample(range(n), n)
+        return sorted(order[: min(max(n_chosen, least), most)])
+
+    def _candidate_qualities(
         self, page: dict[str, Any], names: tuple[str, ...], bias: float
     ) -> dict[str, float]:
         worker, question, item, _ = names
@@ -247,9 +287,14 @@ class SimulatedAnswers:
         check = self.checks.get((names[2], blind_key or ""))
         own = check.compared.blind_key if check and check.compared else blind_key
         known = self.texts.get((names[2], own or ""))
-        quality = _shared_words(known[1], known[0]) if known else 0.5
+        if self.qualities is not None:
+            item = self.items.get(names[2], "")
+            quality = self.qualities.values.get((item, known[1].key if known else ""), 0.5)
+        else:
+            quality = _shared_words(known[1], known[0]) if known else 0.5
         item_key = known[0].key if known else names[2]
-        return quality + bias + self._random(*names[:2], item_key, names[3]).gauss(0, self.noise)
+        noise = CARELESS_NOISE if names[0] in self.careless else self.noise
+        return quality + bias + self._random(*names[:2], item_key, names[3]).gauss(0, noise)
 
     @staticmethod
     def _checked_value(check: PlacedCheck, value: float, low: float) -> float:
@@ -343,10 +388,14 @@ def _on_scale(value: float, low: float, high: float) -> float:
     return float(low + min(steps, math.floor(high - low)))
 
 
+def shares_words(study: Study) -> bool:
+    """Whether any candidate shares a word with its reference or context."""
+    items = study.items.prefetch_related("candidates").iterator(chunk_size=200)
+    return any(_shared_words(each, item) for item in items for each in item.candidates.all())
+
+
 def _shared_words(candidate: Candidate, item: Item) -> float:
-    target = set((item.reference or item.context).lower().split())
-    words = set(candidate.text.lower().split())
-    return len(target & words) / len(target | words) if target | words else 0.0
+    return shared_words(candidate.text, item.reference or item.context)
 
 
 FAULTS = (

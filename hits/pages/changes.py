@@ -24,7 +24,13 @@ from hits.changes import (
     repost_missing,
 )
 from hits.costs import Estimate
-from hits.crowd.simulated import allow_crowd, crowd_size, may_simulate, require_possible
+from hits.crowd.simulated import (
+    allow_crowd,
+    crowd_size,
+    may_simulate,
+    require_possible,
+    shares_words,
+)
 from hits.exceptions import ChangeUnfit
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit, Recruitment
@@ -206,6 +212,11 @@ def _preview_crowd(batch: Batch, values: dict[str, Any]) -> Preview:
         _(
             "They rate by the words that a candidate shares with its reference, each with a bias "
             "and noise of their own: what comes of it is nobody's opinion."
+        )
+        if shares_words(batch.study)
+        else _(
+            "No candidate shares words with a reference. They rate by the similarity of texts or "
+            "pictures, or at random if there is none."
         ),
         _(
             "Their answers are marked as simulated for good, and paid as a person's would be, with "

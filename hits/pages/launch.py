@@ -142,6 +142,8 @@ def _plan(view: LaunchView) -> Batch:
 def launch(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; the form for those who may spend."""
     study = study_for(request, slug)
+    if study.rehearsal_of is not None:
+        return redirect("console:launch", study.rehearsal_of.slug)
     data = request.GET.dict() if "how" in request.GET else None
     again, n_to_buy = (_number(request.GET.get(name, "")) for name in ("again", "buy"))
     where = request.GET.get("where", "")

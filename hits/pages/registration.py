@@ -29,9 +29,11 @@ from annotation.study_facts import (
     COLLECT,
     COLLECT_NEW,
     CONNECT,
+    DELETE_REHEARSAL,
     MEASURE,
     PUBLISH,
     RECRUIT,
+    REHEARSE,
     REVIEW,
     CollectionFacts,
     register_collection_facts,
@@ -149,6 +151,8 @@ for kind, page, control in (
 ):
     register_job_access(kind, JobAccess(page=page, control=control, to_read=_to_read))
 register_job_access(MEASURE, JobAccess(page="review"))
+register_job_access(REHEARSE, JobAccess(page="launch"))
+register_job_access(DELETE_REHEARSAL, JobAccess(page="launch"))
 register_assignment_price(latest_assignment_price)
 
 

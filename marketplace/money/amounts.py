@@ -55,7 +55,8 @@ class FeeSchedule:
             share += self.large_hit_share
         if for_masters:
             share += self.masters_share
-        return self._rounded(reward_usd * share)
+        # Work that is not paid for costs no fee: the least fee is of a reward.
+        return self._rounded(reward_usd * share) if reward_usd else Decimal("0.00")
 
     def per_bonus(self, bonus_usd: Decimal) -> Decimal:
         return self._rounded(bonus_usd * self.share_of_bonus)

@@ -26,7 +26,7 @@ def words(text):
 
 
 VIEWED = """
-    study items item protocol protocol-preview try-item launch answers batch agreement
+    study items item protocol protocol-preview try-item launch rehearsal answers batch agreement
     search annotators disagreement agreement-picture adjudication labels reasons
     work members"""
 OF_SYSTEMS = """
@@ -57,7 +57,7 @@ ACTIONS_OF_A_STUDY = table(
     (P.REVIEW, "review-sending flag unflag"),
     (P.EDIT, "preview-link preview-link-revoke"),
     (P.EDIT, "protocol-save protocol-yaml protocol-freeze protocol-begin protocol-discard"),
-    (P.EDIT, "collect restore"),
+    (P.EDIT, "collect restore rehearsal-delete"),
     (P.ADJUDICATE, "decision comment-add comment-edit comment-delete"),
     (P.ANALYSE, "label score scoring-confirm stop again"),
     (P.MANAGE, "study-invite study-invitation-revoke study-member-role study-member-remove"),

@@ -102,8 +102,8 @@ BY_HAND = [
     ("0.50", 10, 3, True, "15.00", "3.90"),
     # Masters and ten assignments: 1.00 x 0.45 = 0.45 on each of 20.
     ("1.00", 2, 10, True, "20.00", "9.00"),
-    # Nothing for the work, and still a cent for each.
-    ("0.00", 7, 2, False, "0.00", "0.14"),
+    # Nothing for the work, and so no fee.
+    ("0.00", 7, 2, False, "0.00", "0.00"),
     # 0.63 x 0.45 = 0.2835, which is 0.28, on each of 4,800.
     ("0.63", 400, 12, True, "3024.00", "1344.00"),
 ]
