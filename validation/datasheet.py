@@ -169,7 +169,8 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table | Verbatim]:
 
 def _kind(question: ProtocolQuestion) -> str:
     title = str(question.options.title)
-    return title if question.check is None else f"{title} ({_('attention check')})"
+    mark = _("attention check")
+    return title if question.check is None else f"{title} ({mark})"
 
 
 def _answers(question: ProtocolQuestion) -> list[str]:

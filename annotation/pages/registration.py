@@ -143,7 +143,7 @@ for stage in (
             (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
         ),
     ),
-    StudyStage("protocol", gettext_lazy("Protocol"), PREPARE, 20, _protocol),
+    StudyStage("protocol", gettext_lazy("Design"), PREPARE, 20, _protocol),
     StudyStage(
         "agreement",
         gettext_lazy("Agreement"),

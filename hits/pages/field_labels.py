@@ -8,54 +8,54 @@ from annotation.protocols.faults import Fault, FaultPath
 Labels = dict[str, StrPromise]
 
 QUESTION: Labels = {
-    "wording": gettext_lazy("Wording"),
-    "name": gettext_lazy("Name"),
+    "wording": gettext_lazy("Question"),
+    "name": gettext_lazy("Column name in exports"),
     "title": gettext_lazy("Heading"),
     "kind": gettext_lazy("Answered by"),
-    "about": gettext_lazy("Asked about"),
+    "about": gettext_lazy("Ask about"),
     "low_label": gettext_lazy("Label at the left end"),
     "middle_label": gettext_lazy("Label in the middle"),
     "high_label": gettext_lazy("Label at the right end"),
-    "minimum": gettext_lazy("Least value"),
-    "maximum": gettext_lazy("Greatest value"),
+    "minimum": gettext_lazy("Minimum"),
+    "maximum": gettext_lazy("Maximum"),
     "unit": gettext_lazy("Unit"),
     "level": gettext_lazy("Level of measurement"),
     "first": gettext_lazy("Value of the first point"),
-    "least": gettext_lazy("At least so many"),
-    "most": gettext_lazy("At most so many"),
-    "yes_label": gettext_lazy("Instead of Yes"),
-    "no_label": gettext_lazy("Instead of No"),
+    "least": gettext_lazy("Minimum number of choices"),
+    "most": gettext_lazy("Maximum number of choices"),
+    "yes_label": gettext_lazy("Label of yes"),
+    "no_label": gettext_lazy("Label of no"),
     "none_label": gettext_lazy("Label of none"),
     "tie_label": gettext_lazy("Label of a tie"),
-    "least_length": gettext_lazy("At least so many characters"),
-    "most_length": gettext_lazy("At most so many characters"),
-    "points": gettext_lazy("Labels of the points, low to high, one a line"),
-    "categories": gettext_lazy("Categories, one a line"),
+    "least_length": gettext_lazy("Minimum characters"),
+    "most_length": gettext_lazy("Maximum characters"),
+    "points": gettext_lazy("Labels"),
+    "categories": gettext_lazy("Categories, one per line"),
     "show_number": gettext_lazy("Show the number while answering (off is less biased)"),
-    "ties": gettext_lazy("Candidates may be equally good"),
+    "ties": gettext_lazy("Allow ties"),
     "whole": gettext_lazy("Whole numbers only"),
-    "required": gettext_lazy("Must be answered"),
-    "when-question": gettext_lazy("Asked only on an answer to"),
-    "when-any_of": gettext_lazy("One of these answers, one a line"),
-    "when-below": gettext_lazy("Or less than"),
-    "when-above": gettext_lazy("Or more than"),
+    "required": gettext_lazy("Required"),
+    "when-question": gettext_lazy("Ask only if"),
+    "when-any_of": gettext_lazy("One of these answers"),
+    "when-below": gettext_lazy("Less than"),
+    "when-above": gettext_lazy("More than"),
     "check-value": gettext_lazy("Right answer"),
-    "check-share": gettext_lazy("Share of pages, %"),
-    "check-tolerance": gettext_lazy("An answer may be off by"),
-    "check-holds_work": gettext_lazy("Work that fails it waits for a person"),
+    "check-share": gettext_lazy("Percent of pages"),
+    "check-tolerance": gettext_lazy("Allowed difference"),
+    "check-holds_work": gettext_lazy("Hold failed work for review"),
 }
 EXAMPLE: Labels = {
-    "verdict": gettext_lazy("It is"),
+    "verdict": gettext_lazy("Kind of example"),
     "context": gettext_lazy("Context"),
     "candidate": gettext_lazy("Response or product"),
     "explanation": gettext_lazy("Why"),
 }
 CHECK: Labels = {
-    "kind": gettext_lazy("What is placed"),
-    "share": gettext_lazy("On so many pages, %"),
+    "kind": gettext_lazy("Extra response"),
+    "share": gettext_lazy("Share of pages (%)"),
     "question": gettext_lazy("Question"),
-    "tolerance": gettext_lazy("An answer may be off by"),
-    "holds_work": gettext_lazy("Work that fails it waits for a person"),
+    "tolerance": gettext_lazy("Allowed difference"),
+    "holds_work": gettext_lazy("Hold failed work for review"),
 }
 CHECK_CASE: Labels = {
     "candidate": gettext_lazy("Text of the response"),
@@ -66,11 +66,11 @@ CHECK_CASE: Labels = {
 }
 TEST: Labels = {
     "title": gettext_lazy("Title"),
-    "pass_percent": gettext_lazy("Right answers to pass, at least %"),
-    "tolerance_percent": gettext_lazy("An answer may be off by, % of the scale"),
-    "allowed_seconds": gettext_lazy("Seconds to take it"),
-    "retry_after_seconds": gettext_lazy("Again after so many seconds"),
-    "feedback": gettext_lazy("Workers read afterwards which answers were right, and why"),
+    "pass_percent": gettext_lazy("Right answers to pass (%)"),
+    "tolerance_percent": gettext_lazy("Allowed difference (% of the scale)"),
+    "allowed_seconds": gettext_lazy("Time for the test (seconds)"),
+    "retry_after_seconds": gettext_lazy("Retry after (seconds)"),
+    "feedback": gettext_lazy("Show the right answers and their reasons afterwards"),
 }
 TEST_CASE: Labels = {
     "context": gettext_lazy("Context"),
@@ -81,10 +81,10 @@ TEST_CASE: Labels = {
 PRACTICE: Labels = {
     "title": gettext_lazy("Title, before the study's"),
     "reward_usd": gettext_lazy("Reward of each HIT, $"),
-    "pass_percent": gettext_lazy("Right answers to pass, at least %"),
-    "tolerance_percent": gettext_lazy("An answer may be off by, % of the scale"),
+    "pass_percent": gettext_lazy("Right answers to pass (%)"),
+    "tolerance_percent": gettext_lazy("Allowed difference (% of the scale)"),
     "attempts": gettext_lazy("Attempts"),
-    "most_workers": gettext_lazy("Workers of each HIT, at most"),
+    "most_workers": gettext_lazy("Maximum annotators per HIT"),
     "item": gettext_lazy("Key of an item of the study"),
     "context": gettext_lazy("Context"),
     "reference": gettext_lazy("Reference answer"),
@@ -96,26 +96,26 @@ PRACTICE: Labels = {
 # By the part of the document, and of what has no part.
 FIELDS: dict[str, Labels] = {
     "": {
-        "title": gettext_lazy("Title"),
+        "title": gettext_lazy("Title for annotators"),
         "language": gettext_lazy("Language"),
-        "direction": gettext_lazy("Written"),
-        "instructions": gettext_lazy("Text (Markdown)"),
-        "comment": gettext_lazy("A box for comments to the requester"),
+        "direction": gettext_lazy("Text direction"),
+        "instructions": gettext_lazy("Instructions (Markdown)"),
+        "comment": gettext_lazy("Comment box for annotators"),
         "questions": gettext_lazy("Questions"),
         "examples": gettext_lazy("Instructions"),
         "checks": gettext_lazy("Checks"),
-        "holding_flags": gettext_lazy("What else holds work for a person"),
+        "holding_flags": gettext_lazy("Hold work for review if it is flagged"),
     },
     "consent": {
-        "statement": gettext_lazy("What they agree to"),
+        "statement": gettext_lazy("Consent statement"),
         "information": gettext_lazy("Information sheet (Markdown)"),
     },
     "display": {
-        "context": gettext_lazy("The dialogue, or the target"),
-        "reference": gettext_lazy("The reference answer"),
-        "condition": gettext_lazy("The condition, such as the style"),
+        "context": gettext_lazy("Show the conversation or the target"),
+        "reference": gettext_lazy("Show the reference answer"),
+        "condition": gettext_lazy("Show the condition, such as the style"),
         "condition_label": gettext_lazy("Name of the condition"),
-        "candidates": gettext_lazy("The candidates are"),
+        "candidates": gettext_lazy("Name of the candidates"),
     },
     "order": {
         "policy": gettext_lazy("Order of the candidates"),
@@ -123,37 +123,60 @@ FIELDS: dict[str, Labels] = {
     },
     "reason": {
         "rule": gettext_lazy("Reason"),
-        "least_length": gettext_lazy("At least so many characters"),
-        "wording": gettext_lazy("What is asked"),
+        "least_length": gettext_lazy("Minimum characters"),
+        "wording": gettext_lazy("Question about the reason"),
     },
     "time": {
-        "estimate_seconds": gettext_lazy("Seconds a page takes"),
-        "allowed_seconds": gettext_lazy("Seconds allowed"),
+        "estimate_seconds": gettext_lazy("Time per HIT (seconds)"),
+        "allowed_seconds": gettext_lazy("Time allowed (seconds)"),
     },
     "qualifications": {
         "countries": gettext_lazy("Countries"),
         "languages": gettext_lazy("Languages"),
-        "least_approval_percent": gettext_lazy("Approval rate, at least %"),
-        "least_approved_hits": gettext_lazy("Approved HITs, at least"),
-        "most_hits_per_worker": gettext_lazy("HITs a worker, at most"),
-        "hold_after_hits": gettext_lazy("Hold each worker after so many HITs"),
-        "excluded_studies": gettext_lazy("Not the workers of these studies"),
+        "least_approval_percent": gettext_lazy("Minimum approval rate (%)"),
+        "least_approved_hits": gettext_lazy("Minimum approved HITs"),
+        "most_hits_per_worker": gettext_lazy("Maximum HITs per annotator"),
+        "hold_after_hits": gettext_lazy("Hold for review after this many HITs"),
+        "excluded_studies": gettext_lazy("Exclude annotators of these studies"),
         "tests": gettext_lazy("Tests"),
     },
     "completion": {
-        "assignments_per_item": gettext_lazy("Workers of each item"),
-        "second_round_share": gettext_lazy("Second round, % of items"),
+        "assignments_per_item": gettext_lazy("Annotators per item"),
+        "second_round_share": gettext_lazy("Second round (% of items)"),
     },
 }
 SECTIONS: Labels = {
-    "consent": gettext_lazy("Information and consent"),
+    "consent": gettext_lazy("Consent"),
     "display": gettext_lazy("What is shown"),
     "order": gettext_lazy("What is shown"),
-    "reason": gettext_lazy("Reason and comment"),
-    "time": gettext_lazy("Time and end"),
-    "qualifications": gettext_lazy("Who may work"),
-    "completion": gettext_lazy("Time and end"),
+    "reason": gettext_lazy("Reason and comments"),
+    "time": gettext_lazy("Time and pay"),
+    "qualifications": gettext_lazy("Who can work"),
+    "completion": gettext_lazy("Time and pay"),
 }
+
+# The folded sections of the page by the part of the document that each has; questions and checks
+# are cards, and all else is about the annotators' page.
+FOLDS = {
+    "questions": "questions",
+    "checks": "questions",
+    "consent": "consent",
+    "qualifications": "people",
+    "holding_flags": "people",
+    "time": "time",
+    "completion": "time",
+}
+
+
+def section_of(path: FaultPath) -> str:
+    return FOLDS.get(str(path[0]), "instructions") if path else "instructions"
+
+
+def on_card(fault: Fault) -> str:
+    """The fault of a question, on its card; the field is named unless the message is a sentence."""
+    label = _question_label(list(fault.path[2:]))
+    is_sentence = not label or fault.message[:1].isupper()
+    return fault.message if is_sentence else f"“{label}” {fault.message}"
 
 
 def in_words(fault: Fault) -> str:
@@ -221,6 +244,8 @@ def _in_cases(where: str, rest: list[str | int], own: Labels, of_cases: Labels) 
 def _question_label(rest: list[str | int]) -> str:
     if rest[:1] == ["when"]:
         return _label(QUESTION, [f"when-{rest[1] if rest[1:] else 'question'}"])
+    if rest[:1] == ["check"]:
+        return _label(QUESTION, [f"check-{rest[1] if rest[1:] else 'value'}"])
     return _label(QUESTION, rest)
 
 

@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from secrets import token_hex
 from typing import Any, TypedDict
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _, override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
@@ -21,11 +22,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.check_placement import example_questions
-from annotation.exceptions import AnnotationError, DraftChanged
+from annotation.exceptions import AnnotationError, DraftChanged, StudyUnfit
 from annotation.models import Item, Study
 from annotation.models.studies import CountedStudy
 from annotation.pages.study import study_for, study_page
-from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.documents import read_document
 from annotation.protocols.practice import PATH, practice_faults, practice_source_faults
 from annotation.protocols.records import Order, ProtocolDocument
 from annotation.protocols.templates import (
@@ -42,11 +43,12 @@ from annotation.protocols.versions import (
     numbered_version,
     save_draft,
 )
-from console.access import may, person
+from console.access import may, may_of, person
 from hits.answers import read_answer_text
 from hits.exceptions import HitsError
 from hits.pages.admission import change_practice, change_tests
 from hits.pages.questionnaire import (
+    MOST_QUESTIONS,
     change_checks,
     change_questions,
     document_of,
@@ -54,6 +56,14 @@ from hits.pages.questionnaire import (
     unread_numbers,
 )
 from hits.pages.sections import ProtocolView, view_of
+from hits.pages.tasks import change_task
+from hits.pages.undo import (
+    add_undo_step,
+    drop_undo_step,
+    earlier_documents,
+    last_undo_step,
+    undo_label,
+)
 from hits.practice import practice_page
 from hits.previews import active_preview_links
 from hits.questions import task_page
@@ -72,10 +82,6 @@ def practice_preview(study: Study, document: ProtocolDocument, number: str) -> s
     return task_page(page.item, document, practice=page.record())
 
 
-# As a form names the draft that was there before the last one that replaced it.
-REPLACED = "replaced"
-
-
 @require_safe
 @never_cache
 @csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
@@ -84,25 +90,37 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
     for those who may view systems."""
     study = study_for(request, slug)
     view = _view(request, study)
-    item, next_item = view.item(request.GET.get("item"))
-    open_question = request.GET.get("question", "")
-    context: dict[str, Any] = {
-        "view": view if may(request, Permission.VIEW_SYSTEMS) else view.blinded(),
+    context = _page_context(request, study, view, request.GET) | {"writer": token_hex(8)}
+    context["tab"] = "yaml" if request.GET.get("tab") == "yaml" else "form"
+    return study_page(request, study, "hits/protocol", context)
+
+
+def _page_context(
+    request: HttpRequest, study: CountedStudy, view: ProtocolView, query: Mapping[str, str]
+) -> dict[str, Any]:
+    # The query names the item of the preview and the part of the page that is open.
+    item, next_item = view.item(query.get("item"))
+    if not may(request, Permission.VIEW_SYSTEMS):
+        view = view.blinded()
+    view.open_question = _place(query.get("question"))
+    view.open_check = _place(query.get("check"))
+    return {
+        "view": view,
         "item": item,
+        "previous_item": view.study.items.preceding(item) if item else None,
         "next_item": next_item,
-        "tab": "yaml" if request.GET.get("tab") == "yaml" else "form",
-        "open_question": int(open_question) if open_question.isdecimal() else None,
-        "open_check": request.GET.get("check", ""),
-        "open_test": request.GET.get("test", ""),
-        "open_practice": request.GET.get("practice", ""),
-        "placed": previewed_check(view.document, item, request.GET.get("placed")),
+        "open_test": query.get("test", ""),
+        "open_practice": query.get("practice", ""),
+        "placed": previewed_check(view.document, item, query.get("placed")),
         "may_edit": (may(request, Permission.EDIT) and study.archived_at is None)
         and not view.is_frozen,
-        "was_replaced": _session_key(study) in request.session,
-        "writer": token_hex(8),
+        "undo": undo_label(request.session, study),
         "preview_links": active_preview_links(study),
     }
-    return study_page(request, study, "hits/protocol", context)
+
+
+def _place(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 4 else None
 
 
 def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
@@ -118,23 +136,47 @@ def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
 
 @require_POST
 def save(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may edit the study. Saved while typing, or with a button of a question."""
+    """Access: those who may edit the study. Saved while typing, or with a button of the page:
+    `undo` brings back what was saved before, and `reset` leaves out what is not saved yet."""
     study = study_for(request, slug, Permission.EDIT)
-    document = document_of(request.POST.dict(), current_document(study))
+    before = current_document(study)
+    typed = document_of(request.POST.dict(), before)
     action = request.POST.get("action", "")
-    part, index = "", 0
-    if action:
-        part, (document, index) = _changed(document, action)
+    document, opened = _changed(request, study, typed, action)
+    if action in ("undo", "reset"):
+        document = before
+    if action == "undo":
+        document = last_undo_step(request.session, study) or before
     try:
-        version = save_draft(study=study, document=document, **_writer(request, study))
-    except DraftChanged as changed:
-        return _not_saved(request, study, changed)
-    if request.headers.get("HX-Request") and not action:
-        return _saved(request, study, view_of(study, version, document))
-    address = redirect("console:protocol", slug)
-    if part:
-        address["Location"] += f"?{part}={index}#{part}-{index}"
-    return address
+        version = save_draft(study=study, document=document, **_writer(request))
+    except (DraftChanged, StudyUnfit) as problem:
+        return _not_saved(request, study, problem)
+    if action == "undo":
+        drop_undo_step(request.session, study)
+    else:
+        is_overwritten = bool(request.POST.get("overwrite"))
+        add_undo_step(request.session, study, before, document, is_overwritten=is_overwritten)
+    view = view_of(study, version, document)
+    if not request.headers.get("HX-Request"):
+        address = redirect("console:protocol", slug)
+        if opened.part:
+            address["Location"] += f"?{opened.part}={opened.index}#{opened.part}-{opened.index}"
+        return address
+    view.unread = unread_numbers(request.POST.dict())
+    view.labelled_anywhere = {
+        index for index in range(MOST_QUESTIONS) if request.POST.get(f"q{index}-labels") == "any"
+    }
+    query = {"item": request.POST.get("previewed_item", "")}
+    query["placed"] = request.POST.get("previewed_check", "")
+    if opened.part:
+        query[opened.part] = str(opened.index)
+    context = _page_context(request, study, view, query)
+    context |= {"study": study, "may": may_of(request), "is_saved": True, "focus": opened.focus}
+    context["writer"] = _writer(request)["writer"]
+    return render(request, "hits/protocol/_changed.html" if action else SAVED, context)
+
+
+SAVED = "hits/protocol/_saved.html"
 
 
 class Writer(TypedDict):
@@ -142,16 +184,16 @@ class Writer(TypedDict):
     writer: str
 
 
-def _writer(request: HttpRequest, study: CountedStudy) -> Writer:
-    # A draft that is overwritten on purpose can be brought back.
+def _writer(request: HttpRequest) -> Writer:
+    # What is overwritten on purpose can be undone.
     writer = request.POST.get("writer", "")[:32]
-    if request.POST.get("overwrite"):
-        _keep_draft(request, study)
-        return {"seen": "", "writer": writer}
-    return {"seen": request.POST.get("seen", "")[:64], "writer": writer}
+    seen = "" if request.POST.get("overwrite") else request.POST.get("seen", "")[:64]
+    return {"seen": seen, "writer": writer}
 
 
-def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged) -> HttpResponse:
+def _not_saved(
+    request: HttpRequest, study: CountedStudy, changed: DraftChanged | StudyUnfit
+) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         messages.error(request, str(changed), extra_tags=changed.code)
         return redirect("console:protocol", study.slug)
@@ -160,12 +202,15 @@ def _not_saved(request: HttpRequest, study: CountedStudy, changed: DraftChanged)
         "view": view_of(study, newest_version(study), current_document(study)),
         "may_edit": True,
         "changed": changed,
+        "undo": undo_label(request.session, study),
     }
     context["seen"] = request.POST.get("seen", "")
-    return render(request, "hits/protocol/_saved.html", context)
+    answer = render(request, SAVED, context)
+    answer["HX-Retarget"] = "#protocol-saved"
+    return answer
 
 
-# The part of the form that an action is about, by its last word; others are about questions.
+# The part of the page that an action is about, by its last word; others are about questions.
 PARTS = {
     "check": ("check", change_checks),
     "case": ("check", change_checks),
@@ -174,21 +219,44 @@ PARTS = {
 }
 
 
-def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
-    name = action.partition(":")[0].rpartition("-")[2]
-    part, change = PARTS.get(name, ("question", change_questions))
-    return part, change(document, action)
+@dataclass(frozen=True)
+class Opened:
+    """What is open after an action: a question, check, test or page of practice; and the field
+    or button that has the focus."""
+
+    part: str = ""
+    index: int = 0
+    focus: str = ""
 
 
-def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> HttpResponse:
-    view.unread = unread_numbers(request.POST.dict())
-    item, _next_item = view.item(request.POST.get("previewed_item"))
-    placed = previewed_check(view.document, item, request.POST.get("previewed_check"))
-    return render(
-        request,
-        "hits/protocol/_saved.html",
-        {"study": study, "view": view, "is_saved": True, "may_edit": True, "placed": placed},
-    )
+def _changed(
+    request: HttpRequest, study: CountedStudy, document: ProtocolDocument, action: str
+) -> tuple[ProtocolDocument, Opened]:
+    name = action.partition(":")[0]
+    if name == "task":
+        chosen, design = request.POST.get("task", ""), request.POST.get("pairs", "")
+        earlier = earlier_documents(request.session, study)
+        changed = change_task(study, document, chosen, design, earlier)
+        return changed, Opened(focus=f"pairs-{design}" if design else f"task-{chosen}")
+    if not action or name in ("undo", "reset", "close"):
+        return document, Opened(focus="undo" if name in ("undo", "reset") else "")
+    part, change = PARTS.get(name.rpartition("-")[2], ("question", change_questions))
+    changed, index = change(document, action)
+    if part == "question":
+        return changed, _opened_question(request, action, index)
+    return changed, Opened(part, index)
+
+
+def _opened_question(request: HttpRequest, action: str, index: int) -> Opened:
+    # A card that is moved or deleted stays as it is: only the one that was open is open again.
+    name, _colon, target = action.partition(":")
+    if name in ("up", "down"):
+        is_open = request.POST.get("open") == target
+        return Opened("question" if is_open else "", index, f"q{index}-{name}")
+    if name == "remove":
+        return Opened(focus=f"q{index}-edit")
+    field = "wording" if name in ("add", "copy") else name
+    return Opened("question", index, "" if name == "show" else f"q{index}-{field}")
 
 
 @require_POST
@@ -200,12 +268,13 @@ def save_yaml(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"tab": "yaml", "may_edit": True}
     context |= {"yaml": text, "yaml_faults": parsed.faults}
     if not parsed.faults:
-        document = read_document(parsed.values)
+        before, document = current_document(study), read_document(parsed.values)
         try:
-            save_draft(study=study, document=document, **_writer(request, study))
-        except DraftChanged as changed:
+            save_draft(study=study, document=document, **_writer(request))
+        except (DraftChanged, StudyUnfit) as changed:
             context["changed"] = changed
         else:
+            add_undo_step(request.session, study, before, document)
             messages.success(request, _("The draft is saved."))
             address = redirect("console:protocol", slug)
             address["Location"] += "?tab=yaml"
@@ -220,11 +289,10 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
     try:
-        version = freeze(study=study, actor=person(request), **_writer(request, study))
+        version = freeze(study=study, actor=person(request), **_writer(request))
     except AnnotationError as error:
         messages.error(request, str(error), extra_tags=error.code)
     else:
-        request.session.pop(_session_key(study), None)
         messages.success(
             request, _("Version %(n)d is frozen. The next launch is of it.") % {"n": version.number}
         )
@@ -233,8 +301,7 @@ def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may edit the study. A template, a version, or the draft that one of them
-    replaced, becomes the draft."""
+    """Access: those who may edit the study. A template or a version becomes the draft."""
     study = study_for(request, slug, Permission.EDIT)
     source = request.POST.get("source", "")
     version = study.protocols.filter(
@@ -244,8 +311,6 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
         document, text = read_protocol(source), _("The draft is replaced by the template.")
     elif version is not None:
         document, text = read_document(version.document), ""
-    elif source == REPLACED and (kept := request.session.pop(_session_key(study), None)):
-        document, text = read_document(kept), _("The draft is as it was before.")
     else:
         messages.error(
             request,
@@ -253,8 +318,13 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
             extra_tags="no_protocol",
         )
         return redirect("console:protocol", slug)
-    _keep_draft(request, study)
-    save_draft(study=study, document=document, is_copy=version is not None)
+    before = current_document(study)
+    try:
+        save_draft(study=study, document=document, is_copy=version is not None)
+    except StudyUnfit as error:
+        messages.error(request, str(error), extra_tags=error.code)
+        return redirect("console:protocol", slug)
+    add_undo_step(request.session, study, before, document)
     if text:
         messages.success(request, text)
     return redirect("console:protocol", slug)
@@ -264,20 +334,11 @@ def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
 def discard(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
-    _keep_draft(request, study)
+    before = current_document(study)
     if discard_draft(study=study):
+        add_undo_step(request.session, study, before, current_document(study))
         messages.success(request, _("The draft is discarded."))
     return redirect("console:protocol", slug)
-
-
-def _keep_draft(request: HttpRequest, study: CountedStudy) -> None:
-    newest = newest_version(study)
-    if newest is None or newest.frozen_at is None:
-        request.session[_session_key(study)] = plain_document(current_document(study))
-
-
-def _session_key(study: CountedStudy) -> str:
-    return f"replaced-draft:{study.pk}"
 
 
 @require_safe
@@ -313,10 +374,25 @@ def _previewed_page(
     try:
         with override(document.language or "en"):
             practised = practice_preview(study, document, query.get("practice", ""))
-            return practised or task_page(item, document, checks)
+            page = practised or task_page(item, document, checks)
     except ValueError as error:
         template = '<!doctype html><html lang="en"><title>{}</title><main><p>{}</p></main></html>'
         return format_html(template, _("Preview"), str(error))
+    index = _place(query.get("question"))
+    if index is None or index >= len(document.questions):
+        return page
+    return page + format_html(EDITED, document.questions[index].name, mark_safe(SHOW_EDITED))
+
+
+# The page shows the question that is being edited, behind the consent if there is one.
+EDITED = '<template id="edited" data-name="{}"></template><script type="module">{}</script>'
+SHOW_EDITED = """
+document.querySelector("#agree")?.click();
+const name = document.querySelector("#edited").dataset.name;
+const fields = document.querySelectorAll(`[data-question="${CSS.escape(name)}"]`);
+for (const field of fields) field.style.boxShadow = "-6px 0 0 -3px currentColor";
+fields[0]?.scrollIntoView({ block: "center" });
+"""
 
 
 # A trial of the worker's page stands in a sandboxed frame, as at a marketplace, without a person's

@@ -14,12 +14,13 @@ from annotation.check_placement import example_check
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
-from annotation.protocols.fields import KINDS, fields_of_kind
+from annotation.protocols.fields import ITEM, KINDS, fields_of_kind
 from annotation.protocols.records import (
     FLAG_NAMES,
     MADE_KINDS,
     Check,
     CheckCase,
+    Completion,
     Condition,
     Consent,
     Display,
@@ -47,6 +48,7 @@ from hits.pages.admission import (
     text_in,
     value_choices,
 )
+from hits.pages.field_labels import in_words
 from hits.questions import letters_of
 
 Cases = list[dict[str, Any]]
@@ -160,12 +162,18 @@ class CheckRow(Fold):
     cases: list[tuple[int, CheckCase | None]]
     questions: list[str]
     n_hidden: int
-    has_faults: bool
+    faults: list[str]
     choices: list[tuple[str, str]]
+    is_open: bool = False
 
     @property
     def title(self) -> str:
         return title_of(self.check)
+
+    @property
+    def wording(self) -> str:
+        texts = [case.candidate for case in self.check.cases if case.candidate.strip()]
+        return texts[0] if texts else _("An extra response among the others, with a known answer.")
 
     @property
     def kinds(self) -> list[tuple[str, str]]:
@@ -185,7 +193,10 @@ def title_of(check: Check) -> str:
 
 
 def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow]:
-    wrong = {fault.path[1] for fault in faults if fault.path[:1] == ("checks",) and fault.path[1:]}
+    wrong: dict[Any, list[str]] = {}
+    for fault in faults:
+        if fault.path[:1] == ("checks",) and fault.path[1:]:
+            wrong.setdefault(fault.path[1], []).append(in_words(fault))
     n_most = max(3, MOST_CASES // max(len(document.checks), 1))
     names = [question.name for question in document.study_questions]
     rows = []
@@ -196,7 +207,8 @@ def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow
         questions = list(dict.fromkeys([*names, *([check.question] if check.question else [])]))
         cases = list(enumerate(displayed))
         choices = value_choices(checked_question(document, check), [c.value for c in check.cases])
-        rows.append(CheckRow(index, check, cases, questions, n_hidden, index in wrong, choices))
+        texts = wrong.get(index, [])
+        rows.append(CheckRow(index, check, cases, questions, n_hidden, texts, choices))
     return rows
 
 
@@ -238,6 +250,9 @@ def _sentence(item: Item, placed: PlacedCheck, title: str) -> str:
 
 
 MOST_QUESTIONS = 50
+LEAST_POINTS, FIRST_POINTS, MOST_POINTS = 2, 5, 11
+# Of an earlier question, each with a box in a condition.
+MOST_ANSWERS = 50
 # Ends of the names of fields that hold a number.
 NUMBER_FIELDS = (
     *("minimum", "maximum", "first", "least", "most", "least_length", "most_length"),
@@ -283,7 +298,7 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
     percent = data.get("completion-second_round_percent", "")
     n_assignments = number_of(data.get("completion-assignments_per_item", ""))
     values["completion"] = earlier | {
-        "assignments_per_item": int(n_assignments or 0) or 1,
+        "assignments_per_item": int(n_assignments or 0) or Completion().assignments_per_item,
         "second_round_share": share_of(percent, earlier.get("second_round_share", 0.0)),
     }
     values |= checks_of(data, before)
@@ -294,11 +309,16 @@ def question_values(data: Data, prefix: str) -> dict[str, Any]:
     kind = data.get(f"{prefix}kind", "line")
     allowed = fields_of_kind(kind if kind in KINDS else "line")
     values = read_fields(data, prefix, ProtocolQuestion)
-    values |= {name: _answers(data, f"{prefix}{name}") for name in ("points", "categories")}
+    values["points"] = _points(data, prefix)
+    values["categories"] = _answers(data, f"{prefix}categories")
+    if values["kind"] == "category" and f"{prefix}categories" not in data:
+        values["categories"] = [point for point in values["points"] if point] or ["Yes", "No"]
+    if values["kind"] == "line" and f"{prefix}low_label" not in data:
+        values |= {"low_label": values["points"][0], "high_label": values["points"][-1]}
     if data.get(f"{prefix}when-question"):
-        labels = text_in(data, f"{prefix}when-any_of").split("\n")
         values["when"] = read_fields(data, f"{prefix}when-", Condition)
-        values["when"]["any_of"] = [label.strip() for label in labels if label.strip()]
+        answers = (data.get(f"{prefix}when-answer{n}") for n in range(MOST_ANSWERS))
+        values["when"]["any_of"] = [answer for answer in answers if answer]
     if f"{prefix}check-share" in data:
         percent = data.get(f"{prefix}check-share", "")
         values["check"] = read_fields(data, f"{prefix}check-", QuestionCheck)
@@ -312,6 +332,19 @@ def _examples(data: Data) -> list[dict[str, Any]]:
         for index in range(count_in(data, "n_examples", MOST_QUESTIONS))
         if (example := read_fields(data, f"e{index}-", Example))["candidate"].strip()
     ]
+
+
+def _points(data: Data, prefix: str) -> list[str]:
+    # A question that was of another kind has the labels of its ends, and none between.
+    n = count_in(data, f"{prefix}n_points", MOST_POINTS)
+    labels = [data.get(f"{prefix}point{index}", "").strip() for index in range(n)]
+    if not labels:
+        ends = (data.get(f"{prefix}{name}", "").strip() for name in ("low_label", "high_label"))
+        labels = [""] * FIRST_POINTS
+        labels[0], labels[-1] = ends
+    if data.get(f"{prefix}labels") == "ends":
+        labels[1:-1] = [""] * len(labels[1:-1])
+    return labels
 
 
 def _answers(data: Data, name: str) -> list[str]:
@@ -334,16 +367,17 @@ def unread_numbers(data: Data) -> list[str]:
 
 
 def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolDocument, int]:
-    name, _colon, number = action.partition(":")
-    index = int(number) if number.isdecimal() else len(document.questions)
+    name, _colon, target = action.partition(":")
+    index = int(target) if target.isdecimal() else len(document.questions)
     questions = list(document.questions)
     if name == "add" or index >= len(questions):
         name, index = "add", len(questions)
     match name:
         case "add":
-            questions.append(
-                ProtocolQuestion(_free_name("question", questions), kind="line", wording="")
-            )
+            added = new_question(target)
+            questions.append(replace(added, name=_free_name(added.name, questions)))
+        case "points-up" | "points-down":
+            questions[index] = _with_points(questions[index], 1 if name == "points-up" else -1)
         case "up" | "down":
             question = questions.pop(index)
             index = max(index - 1, 0) if name == "up" else min(index + 1, len(questions))
@@ -358,8 +392,53 @@ def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolD
     return replace(document, questions=tuple(questions[:MOST_QUESTIONS])), index
 
 
+def new_question(kind: str) -> ProtocolQuestion:
+    """A question that is complete, so that it can be seen before it is changed."""
+    match kind:
+        case "likert":
+            points = (_("Not good at all"), "", "", "", _("Extremely good"))
+            return ProtocolQuestion(
+                "rating", "likert", _("How good is the response?"), points=points
+            )
+        case "category":
+            labels = (_("Yes"), _("No"))
+            return ProtocolQuestion(
+                "choice", "category", _("Is the response correct?"), categories=labels
+            )
+        case "check":
+            return ProtocolQuestion(
+                "attention",
+                "category",
+                _("To show that you read this page, choose Blue."),
+                about=ITEM,
+                categories=(_("Red"), _("Green"), _("Blue"), _("Yellow")),
+                check=QuestionCheck(value=2),
+            )
+        case "long_text":
+            return ProtocolQuestion("text", "long_text", _("Why did you answer as you did?"))
+    return ProtocolQuestion(
+        "slider",
+        "line",
+        _("How good is the response?"),
+        low_label=_("Not good at all"),
+        high_label=_("Extremely good"),
+    )
+
+
+def _with_points(question: ProtocolQuestion, step: int) -> ProtocolQuestion:
+    """One point more or fewer, before the last one, which stays the end."""
+    points = list(question.points)
+    if step > 0 and len(points) < MOST_POINTS:
+        points.insert(len(points) - 1, "")
+    elif step < 0 and len(points) > LEAST_POINTS:
+        del points[-2]
+    return replace(question, points=tuple(points))
+
+
 def _free_name(name: str, questions: list[ProtocolQuestion]) -> str:
     taken = {each.name for each in questions}
+    if name not in taken:
+        return name
     number = len(questions) + 1
     while f"{name}_{number}" in taken:
         number += 1
@@ -370,12 +449,21 @@ def _free_name(name: str, questions: list[ProtocolQuestion]) -> str:
 WHOLE = {"when": "question", "check": "value"}
 
 
+def _question_field(rest: list[str | int]) -> str:
+    match rest:
+        case ["when" | "check" as part, *within]:
+            return f"{part}-{within[0] if within else WHOLE[part]}"
+        case ["points", *within]:
+            return f"point{within[0] if within else 0}"
+        case [name, *_within]:
+            return str(name)
+    return "wording"
+
+
 def field_of(path: tuple[str | int, ...]) -> str:
     match path:
-        case ("questions", int(index), "when" | "check" as part, *rest):
-            return f"q{index}-{part}-{rest[0] if rest else WHOLE[part]}"
         case ("questions", int(index), *rest):
-            return f"q{index}-{rest[0] if rest else 'wording'}"
+            return f"q{index}-{_question_field(rest)}"
         case ("checks", *_rest):
             return check_field_of(path)
         case ("qualifications", "practice", *_rest):

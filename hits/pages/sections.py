@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,11 @@ from annotation.models.uploads import OF_POOLS
 from annotation.pages.import_forms import purpose_of, title_of
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
-from annotation.protocols.fields import KINDS
+from annotation.protocols.fields import CANDIDATE, KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
-from annotation.protocols.scales import OF_LABELS, OF_NUMBERS
+from annotation.protocols.scales import OF_LABELS, OF_NUMBERS, condition_labels, range_of
 from annotation.protocols.templates import template_names, write_yaml
+from annotation.protocols.validation import CHECKED_KINDS
 from annotation.protocols.versions import (
     blind_document,
     blind_faults,
@@ -33,12 +34,14 @@ from hits.pages.admission import (
     score_rows,
     value_choices,
 )
-from hits.pages.field_labels import in_words
+from hits.pages.field_labels import in_words, on_card, section_of
 from hits.pages.questionnaire import CheckRow, check_rows, field_of, holding_rows, percent_of
+from hits.pages.tasks import TaskChoices
 from hits.preflight import Finding, Level, item_findings
-from hits.wages import TYPICAL
+from hits.requirements import MINUTES_OF_A_HIT, country_name, language_name
 
 MOST_KEYS = 100
+COMPARISONS = [name for name, kind in KINDS.items() if kind.is_comparison]
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,60 @@ class QuestionRow(Fold):
     letter = "q"
     question: ProtocolQuestion
     earlier: list[ProtocolQuestion]
-    has_faults: bool
+    faults: list[str]
+    has_any_labels: bool = False
+    is_open: bool = False
 
     @property
-    def kind(self) -> str:
-        return str(KINDS[self.question.kind].title) if self.question.kind in KINDS else ""
+    def scope(self) -> str:
+        is_of_candidate = self.question.about == CANDIDATE and "about" in self.options
+        return _("Each response") if is_of_candidate else _("Whole page")
+
+    @property
+    def scale(self) -> str:
+        """What the answers are, unless points show it."""
+        question = self.question
+        match question.kind:
+            case "line" | "number":
+                low, high = range_of(question)
+                return f"{low:g}–{high:g}"
+            case "category" | "categories":
+                n = len(question.categories)
+                return ngettext("%(n)d category", "%(n)d categories", n) % {"n": n}
+        kind = KINDS.get(question.kind)
+        return "" if kind is None or question.kind == "likert" else str(kind.title)
+
+    @property
+    def points(self) -> list[tuple[int, str, str]]:
+        """The place, the value and the label of each point."""
+        first = 1 if self.question.first is None else self.question.first
+        return [(n, str(first + n), label) for n, label in enumerate(self.question.points)]
+
+    @property
+    def point_values(self) -> tuple[str, str]:
+        values = [value for _n, value, _label in self.points] or [""]
+        return values[0], values[-1]
+
+    @property
+    def has_end_labels_only(self) -> bool:
+        return not self.has_any_labels and not any(self.question.points[1:-1])
+
+    @property
+    def answers(self) -> list[tuple[int, str, bool]]:
+        """Answers to the earlier question on which this one is asked, and whether each is one."""
+        when = self.question.when
+        if when is None:
+            return []
+        before = next((each for each in self.earlier if each.name == when.question), None)
+        known = condition_labels(before) if before is not None else ()
+        labels = dict.fromkeys([*known, *when.any_of])
+        return [(n, label, label in when.any_of) for n, label in enumerate(labels)]
+
+    @property
+    def has_limits(self) -> bool:
+        when = self.question.when
+        before = [each for each in self.earlier if when and each.name == when.question]
+        return any(each.kind in OF_NUMBERS for each in before)
 
     @property
     def options(self) -> set[str]:
@@ -83,6 +135,10 @@ class ProtocolView:
     def __init__(self, study: Study, version: Protocol | None, document: ProtocolDocument) -> None:
         self.study, self.version, self.document = study, version, document
         self.unread: Sequence[str] = ()
+        # Questions whose points may all have labels, though only the ends have one as yet.
+        self.labelled_anywhere: Collection[int] = ()
+        self.open_question: int | None = None
+        self.open_check: int | None = None
 
     def blinded(self) -> ProtocolView:
         """For those who may not see systems; not for previews, which need the keys."""
@@ -97,6 +153,10 @@ class ProtocolView:
     @property
     def number(self) -> int:
         return 1 if self.version is None else self.version.number
+
+    @property
+    def next_number(self) -> int:
+        return self.versions[0].number + 1 if self.versions else 2
 
     @property
     def seen(self) -> str:
@@ -127,7 +187,8 @@ class ProtocolView:
 
     @cached_property
     def checks(self) -> list[CheckRow]:
-        return check_rows(self.document, self.faults)
+        rows = check_rows(self.document, self.faults)
+        return [replace(row, is_open=row.index == self.open_check) for row in rows]
 
     @property
     def tests(self) -> list[QualificationTestRow]:
@@ -155,12 +216,24 @@ class ProtocolView:
     def versions(self) -> list[Protocol]:
         return list(Protocol.objects.of(self.study).order_by("-number").defer("document"))
 
-    @property
+    @cached_property
     def questions(self) -> list[QuestionRow]:
-        wrong = {f.path[1] for f in self.faults if f.path[:1] == ("questions",) and f.path[1:]}
+        wrong: dict[Any, list[str]] = {}
+        for fault in self.faults:
+            if fault.path[:1] == ("questions",) and fault.path[1:]:
+                wrong.setdefault(fault.path[1], []).append(on_card(fault))
         rows, earlier = [], list[ProtocolQuestion]()
         for index, each in enumerate(self.document.questions):
-            rows.append(QuestionRow(index, each, list(earlier), index in wrong))
+            rows.append(
+                QuestionRow(
+                    index,
+                    each,
+                    list(earlier),
+                    wrong.get(index, []),
+                    has_any_labels=index in self.labelled_anywhere,
+                    is_open=index == self.open_question,
+                )
+            )
             earlier += [each] if each.kind in {*OF_NUMBERS, *OF_LABELS} else []
         return rows
 
@@ -187,19 +260,52 @@ class ProtocolView:
     @property
     def examples(self) -> list[tuple[int, str, Any, list[ScoreRow]]]:
         document = self.document
+        questions = [
+            each
+            for each in document.study_questions
+            if each.kind in CHECKED_KINDS and each.about == CANDIDATE
+        ]
         return [
             (
                 index,
                 f"e{index}-",
                 example,
-                score_rows(document, document.study_questions, example.scores if example else {}),
+                score_rows(document, questions, example.scores if example else {}),
             )
             for index, example in enumerate((*document.examples, None))
         ]
 
     @property
     def summaries(self) -> dict[str, str]:
-        return {name: text(self.document) for name, text in SUMMARIES.items()}
+        own = {"questions": self._questions_line()}
+        return own | {name: text(self.document) for name, text in SUMMARIES.items()}
+
+    def _questions_line(self) -> str:
+        n, n_checks = len(self.document.study_questions), len(self.document.all_checks)
+        text = ngettext("%(n)d question", "%(n)d questions", n) % {"n": n}
+        if n_checks:
+            checks = ngettext("%(n)d attention check", "%(n)d attention checks", n_checks)
+            text = _("%(a)s and %(b)s") % {"a": text, "b": checks % {"n": n_checks}}
+        least, most = (self._answers_on_page(n) for n in self.tasks.on_page)
+        most += n_checks
+        if not least:
+            return text
+        answers = f"{least}" if least == most else _("%(a)d to %(b)d") % {"a": least, "b": most}
+        per_page = ngettext("%(n)s answer per page", "%(n)s answers per page", most)
+        return f"{text}; {per_page % {'n': answers}}"
+
+    def _answers_on_page(self, n_candidates: int) -> int:
+        asked = self.document.study_questions
+        each = sum(one.about == CANDIDATE and one.kind not in COMPARISONS for one in asked)
+        return each * n_candidates + len(asked) - each if n_candidates else 0
+
+    @cached_property
+    def tasks(self) -> TaskChoices:
+        return TaskChoices(self.study, self.document)
+
+    @property
+    def wrong_sections(self) -> set[str]:
+        return {section_of(fault.path) for fault in self.faults}
 
     def item(self, key: str | None) -> tuple[Item | None, Item | None]:
         items = self.study.items.order_by("position", "pk")
@@ -224,17 +330,14 @@ def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -
 def _instructions(document: ProtocolDocument) -> str:
     n = len(document.instructions.split())
     if not n:
-        return _("none")
+        return _("None")
     words = ngettext("%(n)d word", "%(n)d words", n) % {"n": n}
-    seconds = round(n / TYPICAL.words_a_minute * 60 / 5) * 5
-    about = _("about %(n)d s to read") % {"n": max(seconds, 5)}
     k = len(document.examples)
-    examples = ngettext("%(n)d example", "%(n)d examples", k) % {"n": k}
-    return f"{words}, {examples}; {about}"
+    return f"{words}, " + ngettext("%(n)d example", "%(n)d examples", k) % {"n": k}
 
 
 def _consent(document: ProtocolDocument) -> str:
-    return _("asked before the first page") if document.consent else _("not asked")
+    return _("Asked once per annotator") if document.consent else _("Not asked")
 
 
 def _display(document: ProtocolDocument) -> str:
@@ -242,11 +345,6 @@ def _display(document: ProtocolDocument) -> str:
     parts = [(display.context, _("context")), (display.reference, _("reference"))]
     names = [name for is_shown, name in (*parts, (display.condition, _("condition"))) if is_shown]
     return _("%(what)s; system never") % {"what": ", ".join(names) or _("candidates only")}
-
-
-def _questions(document: ProtocolDocument) -> str:
-    n = len(document.questions)
-    return ngettext("%(n)d question", "%(n)d questions", n) % {"n": n}
 
 
 def _reason(document: ProtocolDocument) -> str:
@@ -259,45 +357,56 @@ def _reason(document: ProtocolDocument) -> str:
     return f"{text}; " + (_("comment box") if document.comment else _("no comment box"))
 
 
-def _checks(document: ProtocolDocument) -> str:
-    n = len(document.checks)
-    return ngettext("%(n)d check", "%(n)d checks", n) % {"n": n} if n else _("none")
-
-
 def _qualifications(document: ProtocolDocument) -> str:
     who = document.qualifications
-    parts = [", ".join(who.countries[:4]) or _("anywhere")]
-    if who.languages:
-        parts.append(", ".join(who.languages))
-    if who.least_approval_percent is not None:
-        parts.append(_("approval %(n)d %%") % {"n": who.least_approval_percent})
+    parts = [", ".join(map(country_name, who.countries[:4])) or _("Any country")]
+    if who.countries[4:]:
+        parts[0] += " " + _("and %(n)d more") % {"n": len(who.countries[4:])}
+    parts += [language_name(code) for code in who.languages]
+    if who.least_approval_percent is None:
+        parts.append(_("any approval rate"))
+    else:
+        parts.append(_("approval rate %(n)d%% or more") % {"n": who.least_approval_percent})
+    if (least := who.least_approved_hits) is not None:
+        parts.append(_("%(n)d approved HITs or more") % {"n": least})
     if (most := who.most_hits_per_worker) is not None:
-        parts.append(ngettext("at most %(n)d HIT", "at most %(n)d HITs", most) % {"n": most})
+        text = ngettext("at most %(n)d HIT each", "at most %(n)d HITs each", most)
+        parts.append(text % {"n": most})
     if who.hold_after_hits is not None:
-        parts.append(_("held after %(n)d") % {"n": who.hold_after_hits})
+        parts.append(_("held for review after %(n)d HITs") % {"n": who.hold_after_hits})
+    if n := len(who.excluded_studies):
+        text = ngettext("no annotators of %(n)d study", "no annotators of %(n)d studies", n)
+        parts.append(text % {"n": n})
     if n := len(who.tests):
         parts.append(ngettext("%(n)d test", "%(n)d tests", n) % {"n": n})
     if who.practice is not None:
-        n = len(who.practice.items)
-        parts.append(ngettext("%(n)d page of practice", "%(n)d pages of practice", n) % {"n": n})
+        parts.append(_("practice passed"))
     return "; ".join(parts)
 
 
 def _time(document: ProtocolDocument) -> str:
-    seconds = document.time.estimate_seconds
-    estimate = _("%(n)d s estimated") % {"n": seconds} if seconds else _("estimated by its length")
     n = document.completion.assignments_per_item
-    workers = ngettext("%(n)d worker an item", "%(n)d workers an item", n) % {"n": n}
-    return f"{estimate}; {workers}"
+    parts = [ngettext("%(n)d annotator per item", "%(n)d annotators per item", n) % {"n": n}]
+    if seconds := document.time.estimate_seconds:
+        parts.append(_("about %(time)s per HIT") % {"time": _duration(seconds)})
+    allowed = document.time.allowed_seconds or MINUTES_OF_A_HIT * 60
+    parts.append(_("%(time)s allowed") % {"time": _duration(allowed)})
+    if share := document.completion.second_round_share:
+        parts.append(_("%(n)s%% of items judged again") % {"n": percent_of(share)})
+    return "; ".join(parts)
+
+
+def _duration(seconds: int) -> str:
+    if seconds < 120 or seconds % 60:
+        return _("%(n)d s") % {"n": seconds}
+    return _("%(n)d min") % {"n": seconds // 60}
 
 
 SUMMARIES = {
     "instructions": _instructions,
     "consent": _consent,
     "display": _display,
-    "questions": _questions,
     "reason": _reason,
-    "checks": _checks,
     "qualifications": _qualifications,
     "time": _time,
 }

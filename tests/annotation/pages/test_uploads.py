@@ -125,7 +125,7 @@ def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa, researcher):
     assert list(Item.objects.values_list("key", "context")) == expected
     assert Candidate.objects.filter(text="Hey ☃", system="beta").count() == 1
     assert study.questions.get().name == "appropriateness"
-    # The file is gone; its page leads to the study.
+    # The file is gone; its page leads to the next step.
     assert not UploadPart.objects.exists()
     answer = rosa.get(answer.url, follow=True)
     assert answer.request["PATH_INFO"] == reverse("console:protocol", args=["airline"])

@@ -1,4 +1,4 @@
-"""The Protocol page as it is used: saved while typing, beside the worker's page."""
+"""The Design page as it is used: saved while typing, next to the annotators' page."""
 
 import re
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import current_document, save_draft
+from annotation.protocols.versions import current_document, freeze, newest_version, save_draft
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
@@ -21,61 +21,150 @@ WORDING = "Would a sensible person say this?"
 @pytest.fixture
 def study(researcher: User) -> Study:
     study = rating_study(owner=researcher, title="Airline help desk", conditions=("ironic",))
-    save_draft(study=study, document=read_protocol("style_ratings"))
+    save_draft(study=study, document=read_protocol("likert_agreement"))
     return study
 
 
 @pytest.fixture(params=[1280, 390])
 def page(request, chromium, live_server, study, researcher):
     size = {"width": request.param, "height": 900}
-    with opened_page(chromium, base_url=live_server.url, viewport=size) as page:
+    is_phone = request.param == 390
+    options = {"viewport": size, "has_touch": is_phone, "is_mobile": is_phone}
+    with opened_page(chromium, base_url=live_server.url, **options) as page:
         sign_in(page, "/", researcher.username, PASSWORD)
         page.goto(f"/studies/{study.slug}/protocol/")
         yield page
 
 
 on_desk = pytest.mark.parametrize("page", [1280], indirect=True)
+on_phone = pytest.mark.parametrize("page", [390], indirect=True)
+# What can be operated, with several of one choice or bar as one.
+CONTROLS = """() => {
+  const shown = (each) => each.checkVisibility({ visibilityProperty: true });
+  const one = (selector) => [...document.querySelectorAll(selector)].some(shown) ? 1 : 0;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(shown).length;
+  const groups = ".tasks, .addbar, .q-acts";
+  const fields = "#protocol-form :is(input, select, textarea, button, summary)";
+  const others = [...document.querySelectorAll(fields)]
+    .filter((each) => shown(each) && !each.closest(groups) && each.type !== "hidden");
+  return one(".tasks input") + all(".q-acts .edit") + one(".addbar button") + one("[data-step]")
+    + all(".btn-primary") + others.length;
+}"""
 
 
 def expect_saved(page: Page) -> None:
-    expect(page.locator("#protocol-saved [role=status] .good")).to_be_visible()
+    expect(page.locator("#protocol-saved [data-state=saved]")).to_be_visible()
 
 
-def turn_to(page: Page, part: str) -> None:
-    if page.viewport_size["width"] < 1000:
-        page.locator(f"[data-show={part}]").click()
-
-
-def test_a_draft_is_saved_while_it_is_typed_and_shown_beside(page: Page, study: Study) -> None:
-    page.locator("#question-0 > summary").click()
-    page.locator("#q0-wording").fill(WORDING)
-    expect_saved(page)
-    assert current_document(study).questions[0].wording == WORDING
-    page.locator("#q0-high_label").fill("")
-    expect(page.locator("#q0-high_label")).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#fault-q0-high_label")).to_be_visible()
-    turn_to(page, "preview")
-    expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
-    # The frame is loaded anew at each change; its page is the worker's, which has its own tests.
+def expect_accessible(page: Page) -> None:
+    # The frame is loaded again at each change; its page is the annotators', which has own tests.
     assert accessibility_problems(page, frames=False) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@on_desk
-def test_questions_are_moved_by_keys_and_kinds_bring_their_fields(page: Page, study: Study) -> None:
-    page.locator("#question-1 > summary").click()
-    page.locator("#q1-wording").press("Alt+ArrowUp")
-    expect(page.locator("#q0-name")).to_have_value("style_strength")
-    page.locator("#q0-kind").select_option("likert")
-    expect(page.locator("#q0-points")).to_be_visible()
-    assert current_document(study).questions[0].kind == "likert"
-    page.locator("#q0-points").fill("low\nhigh")
+def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
+    page: Page, study: Study
+) -> None:
+    assert page.evaluate(CONTROLS) <= 12
+    expect_accessible(page)
+    page.locator("#q0-edit").click()
+    page.locator("#q0-wording").fill(WORDING)
     expect_saved(page)
-    assert current_document(study).questions[0].points == ("low", "high")
+    expect(page.locator("#line-q0-")).to_contain_text(WORDING)
+    assert current_document(study).questions[0].wording == WORDING
+    page.locator("#q0-point4").fill("")
+    page.locator("#q1-edit").click()
+    expect(page.locator("#q0-wording")).to_be_hidden()
+    expect(page.locator("#question-0 .q-fault")).to_be_visible()
+    page.locator("#errors > summary").click()
+    page.locator("[data-field=q0-point0]").click()
+    expect(page.locator("#q0-point0")).to_be_focused()
+    expect(page.locator("#q0-point0")).to_have_attribute("aria-invalid", "true")
+    expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
+    expect_accessible(page)
 
 
-def test_a_check_is_written_in_the_form_and_placed_on_the_preview(page: Page, study: Study) -> None:
-    page.locator("#section-checks > summary").click()
+@on_desk
+def test_a_design_is_made_and_undone_by_keyboard(page: Page, study: Study) -> None:
+    page.locator("#task-rate").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#task-pairs")).to_be_focused()
+    expect(page.locator(".q")).to_have_count(1)
+    assert [each.kind for each in current_document(study).questions] == ["preference"]
+    page.locator("[value='add:likert']").press("Enter")
+    expect(page.locator("#q1-wording")).to_be_focused()
+    page.locator("#q1-points-up").press("Space")
+    expect(page.locator("#q1-point5")).to_be_visible()
+    expect(page.locator("#q1-points-up")).to_be_focused()
+    page.locator("#q1-wording").press("Alt+ArrowUp")
+    expect(page.locator("#q0-up")).to_be_focused()
+    expect(page.locator("#q0-wording")).to_be_visible()
+    assert [each.kind for each in current_document(study).questions] == ["likert", "preference"]
+    page.locator("[value='add:check']").press("Enter")
+    expect(page.locator("#q2-check-value")).to_be_visible()
+    expect_accessible(page)
+    for n_cards in (2, 2, 2, 1, 3):
+        page.locator("#undo").press("Enter")
+        expect(page.locator(".q")).to_have_count(n_cards)
+        page.wait_for_load_state("networkidle")
+    assert current_document(study) == read_protocol("likert_agreement")
+
+
+@on_desk
+def test_sections_stay_open_while_a_question_changes(page: Page, study: Study) -> None:
+    page.locator("#section-instructions > summary").click()
+    page.locator("#example-0 > summary").click()
+    expect(page.locator("#e0-score-makes_sense")).to_be_visible()
+    expect(page.locator("#e0-score-problem")).to_have_count(0)
+    page.locator("#q0-edit").click()
+    page.locator("label[for=q0-about-item]").click()
+    expect(page.locator("#e0-score-makes_sense")).to_have_count(0)
+    expect(page.locator("#e0-score-is_helpful")).to_be_visible()
+    page.locator("#q0-more-options > summary").click()
+    page.locator("#q0-kind").select_option("line")
+    expect(page.locator("#q0-low_label")).to_have_value("Strongly disagree")
+    expect(page.locator("#q0-kind")).to_be_visible()
+    expect(page.locator("#e0-candidate")).to_be_visible()
+    page.locator("#qualifications-countries").evaluate("each => each.value = 'Utopia'")
+    page.locator("#title").fill("Rate")
+    expect(page.locator("#qualifications-countries")).to_be_visible()
+
+
+@on_phone
+def test_a_design_is_made_by_touch_with_the_preview_as_a_sheet(page: Page, study: Study) -> None:
+    page.locator("#q0-more").tap()
+    page.locator("#q0-copy").tap()
+    expect(page.locator(".q")).to_have_count(4)
+    page.locator("#q1-wording").fill(WORDING)
+    expect_saved(page)
+    page.locator(".design-dock button").tap()
+    sheet = page.locator("#preview:popover-open")
+    expect(sheet).to_be_visible()
+    expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
+    page.locator(".close-sheet").tap()
+    expect(sheet).to_have_count(0)
+    page.locator("#size [data-step='1']").tap()
+    expect_saved(page)
+    page.wait_for_timeout(1000)
+    assert current_document(study).completion.assignments_per_item == 4
+    expect_accessible(page)
+
+
+def test_a_published_version_is_read_only_and_is_copied(page: Page, study: Study) -> None:
+    freeze(study=study)
+    page.reload()
+    expect(page.locator("#protocol-saved [data-state=published]")).to_be_visible()
+    page.locator("#q0-edit").click()
+    expect(page.locator("#q0-wording")).to_be_disabled()
+    expect(page.locator(".addbar, #undo")).to_have_count(0)
+    expect_accessible(page)
+    page.locator("form:has([name=source]) button").click()
+    page.locator("#q0-edit").click()
+    expect(page.locator("#q0-wording")).to_be_enabled()
+    assert newest_version(study).number == 2
+
+
+def test_an_extra_response_is_placed_on_the_preview(page: Page, study: Study) -> None:
     page.locator("#add-check").click()
     page.locator("#c0-case0-candidate").fill("I like trains. Goodbye.")
     page.locator("#c0-case0-value").fill("500")
@@ -85,17 +174,15 @@ def test_a_check_is_written_in_the_form_and_placed_on_the_preview(page: Page, st
     page.locator("button[value='add-case:0']").click()
     expect(page.locator("#c0-case1-candidate")).to_be_visible()
     assert [case.value for case in current_document(study).checks[0].cases] == [5]
-    turn_to(page, "preview")
     page.locator("#placed").select_option("0")
     page.locator("form:has(#placed) button").click()
-    turn_to(page, "preview")
     note = page.locator("#placed-note")
-    expect(note).to_contain_text(re.compile(r"\b5\b.*\b20\b"))
+    expect(note).to_contain_text(re.compile(r"\b5\b.*\b1\b"))
     frame = page.frame_locator("#preview-frame")
     card = frame.locator(".card").filter(has_text="I like trains. Goodbye.")
     letter = card.locator(".badge").inner_text()
     expect(note).to_contain_text(re.compile(rf"\b{letter}\b"))
-    assert accessibility_problems(page, frames=False) == []
+    expect_accessible(page)
 
 
 @on_desk
@@ -112,7 +199,9 @@ def test_a_fault_leads_to_its_line_of_the_yaml(page: Page, study: Study) -> None
 
 
 def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study: Study) -> None:
-    page.locator("#section-qualifications > summary").click()
+    save_draft(study=study, document=read_protocol("style_ratings"))
+    page.reload()
+    page.locator("#section-people > summary").click()
     page.locator("#qualifications-practice").click()
     expect(page.locator("#p0-item")).to_be_visible()
     page.locator("#p0-c0-text").fill("The other one.")
@@ -124,14 +213,11 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     expect(page.locator("#fault-p0-c0-score-appropriateness")).to_have_count(0)
     page.locator("button[value='show-page-practice:0']").click()
     expect(page.locator("#p0-c1-text")).to_be_visible()
-    assert accessibility_problems(page, frames=False) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    turn_to(page, "preview")
+    expect_accessible(page)
     expect(page.locator("#practised")).to_have_value("0")
     frame = page.frame_locator("#preview-frame")
     expect(frame.get_by_text("The other one.")).to_be_visible()
     expect(frame.locator("#verdict")).to_have_count(1)
-    turn_to(page, "edit")
     page.locator("#p0-item").fill("d1")
     page.locator("#p0-item").press("Tab")
     expect(page.locator("#p0-c0-candidate")).to_be_visible()
@@ -144,16 +230,16 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
 def test_of_two_windows_the_later_saves_over_the_other_when_asked(page: Page, study: Study) -> None:
     other = page.context.new_page()
     other.goto(page.url)
+    other.locator("#section-instructions > summary").click()
     other.locator("#title").fill("Theirs")
     expect_saved(other)
+    page.locator("#section-instructions > summary").click()
     page.locator("#title").fill("Mine")
     expect(page.locator("[data-code=draft_changed]")).to_be_visible()
     assert current_document(study).title == "Theirs"
-    assert accessibility_problems(page, frames=False) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect_accessible(page)
     page.locator("button[name=overwrite]").click()
-    bring_back = page.locator("form:has([value=replaced]) button")
-    expect(bring_back).to_be_visible()
+    expect_saved(page)
     assert current_document(study).title == "Mine"
-    bring_back.click()
+    page.locator("#undo").click()
     expect(page.locator("#title")).to_have_value("Theirs")

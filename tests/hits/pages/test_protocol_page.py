@@ -200,21 +200,48 @@ def test_a_draft_is_frozen_once_finished_and_then_copied_and_discarded(rosa, stu
     assert newest_version(study) == frozen
 
 
-def test_a_draft_is_replaced_if_a_source_is_chosen_and_can_be_brought_back(rosa, study):
+def test_a_draft_is_replaced_if_a_source_is_chosen_and_that_can_be_undone(rosa, study):
     rosa.post(address("protocol-save", study), FORM)
     mine = current_document(study)
-    page = show(rosa, study).content.decode()
+    page = show(rosa, study, tab="yaml").content.decode()
     assert re.search('<select[^>]*name="source"[^>]*><option value="">', page)
     refused = rosa.post(address("protocol-begin", study), {"source": ""}, follow=True)
     assert message_codes(refused) == ["no_protocol"]
     assert current_document(study) == mine
-    assert 'value="replaced"' not in show(rosa, study).content.decode()
     for name, content in (("protocol-begin", {"source": "best_worst"}), ("protocol-discard", {})):
         rosa.post(address(name, study), content)
         assert current_document(study) != mine
-        assert 'value="replaced"' in show(rosa, study).content.decode()
-        rosa.post(address("protocol-begin", study), {"source": "replaced"})
+        rosa.post(address("protocol-save", study), {"action": "undo"})
         assert current_document(study) == mine
+
+
+def test_a_task_brings_its_questions_and_pairs_and_keeps_what_was_written(rosa, researcher):
+    study = rating_study("three", owner=researcher, systems=("alpha", "beta", "gamma"))
+    save = address("protocol-save", study)
+    rosa.post(save, FORM)
+    before = current_document(study)
+    chosen = {"action": "task", "task": "pairs"}
+    rosa.post(save, FORM | chosen)
+    document = current_document(study)
+    assert [question.kind for question in document.questions] == ["preference"]
+    assert (document.title, document.consent) == (before.title, before.consent)
+    assert document.qualifications == before.qualifications
+    tasks = show(rosa, study).context["view"].tasks
+    assert [(each.name, each.is_chosen) for each in tasks.pairs] == [
+        ("all", True),
+        ("balanced", False),
+    ]
+    assert study.items.count() == 9
+    rosa.post(save, FORM | chosen | {"pairs": "balanced"})
+    assert (current_document(study).pairs.design, study.items.count()) == ("balanced", 3)
+    for _press in range(2):
+        rosa.post(save, {"action": "undo"})
+    assert current_document(study) == before
+    assert study.items.first().candidates.count() == 3
+    unfit = {
+        each.task.name for each in show(rosa, study).context["view"].tasks.rows if each.problem
+    }
+    assert unfit == {"select"}
 
 
 def opened(browser: Client, study: Study) -> dict[str, str]:
@@ -239,7 +266,7 @@ def test_of_two_open_pages_the_later_saves_nothing_over_the_other_unasked(rosa, 
     assert newest_version(study).frozen_at is None
     rosa.post(save, FORM | second | {"title": "Theirs", "overwrite": "1"})
     assert current_document(study).title == "Theirs"
-    rosa.post(address("protocol-begin", study), {"source": "replaced"})
+    rosa.post(save, opened(rosa, study) | {"action": "undo"})
     assert current_document(study).title == "Mine, too"
 
 
@@ -281,7 +308,7 @@ def test_buttons_move_copy_add_and_remove_questions():
         ("down:1", ["fit", "why"]),
         ("remove:0", ["why"]),
         ("copy:0", ["fit", "fit_3", "why"]),
-        ("add", ["fit", "why", "question_3"]),
+        ("add:line", ["fit", "why", "slider"]),
         ("show:1", ["fit", "why"]),
     ):
         changed, _index = change_questions(document, action)
@@ -337,12 +364,15 @@ def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     labels = {one.get("for"): " ".join(one.text_content().split()) for one in page.xpath("//label")}
     seen = set()
     for path in every_path(document):
-        if label := labels.get(field_of(path)):
+        is_group = path[-1] in ("about", "points")
+        if not is_group and (label := labels.get(field_of(path))):
             assert place_of(path).endswith(f"“{label}”"), path
             seen.add(field_of(path))
-    # What is a choice beside the form, a list of boxes, or an empty row has no fault of its own.
-    others = r"holding-|placed|source$|.*_percent$|.*case1-|e1-|.*score-"
-    assert ({name for name in labels if not re.match(others, name)} - seen) == {"c0-share"} - seen
+    # What is a choice beside the form, one of several boxes, or an empty row has no own fault.
+    others = r"holding-|placed|source$|.*_percent$|.*case1-|e1-|.*score-|task-"
+    others += r"|q.*-(about-item|labels-|point[1-9]|when-answer)"
+    rest = {name for name in labels if not re.match(others + "|q.*-(about|point0)$", name)}
+    assert rest - seen == {"c0-share"} - seen
 
 
 def test_an_empty_line_among_categories_is_a_fault_and_stays(rosa, study):
@@ -541,7 +571,7 @@ def test_pages_offer_every_template_by_one_name_and_say_what_it_is_for(rosa, res
     rating_study("rated", owner=researcher)
     ticked_study("ticked", owner=researcher)
     addresses = [reverse("console:protocol", args=[slug]) for slug in ("rated", "ticked")]
-    rated, ticked = (rosa.get(one).content.decode() for one in addresses)
+    rated, ticked = (rosa.get(one, {"tab": "yaml"}).content.decode() for one in addresses)
     for page in (rated + ticked, rosa.get(reverse("console:new-study")).content.decode()):
         for name in TEMPLATES:
             assert f'<option value="{name}">{template_title(name)}'.replace("'", "&#x27;") in page
