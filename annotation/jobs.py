@@ -1,4 +1,4 @@
-"""What `annotation` does in the background: uploaded files, results and labels.
+"""What `annotation` does in the background: uploaded files and labels.
 
 An error of the program while a file is read is a fault of that file: another attempt would end
 alike, so the job fails at once, and the file's page shows why.
@@ -17,7 +17,7 @@ from annotation.label_sets import make_label_set, rule_of
 from annotation.label_uploads import import_labels, read_labels
 from annotation.models import Upload
 from annotation.readers.drafts import Faults
-from annotation.study_facts import LABEL, RESULT, compute, study_of
+from annotation.study_facts import LABEL, study_of
 from annotation.uploads import (
     IMPORT_UPLOAD,
     JOBS,
@@ -27,7 +27,7 @@ from annotation.uploads import (
     note_faults,
     read_upload,
 )
-from error_codes import CodedText, CorrectableError
+from error_codes import CodedText
 from work.exceptions import WorkError
 from work.execution import RunningJob
 from work.registry import INTERACTIVE, MARKETPLACE, register
@@ -114,10 +114,3 @@ def label(running: RunningJob) -> str:
         version=result.label_set.version, question=question.name, method=result.label_set.method
     )
     return text if result.is_new else " ".join([text, _("They were made of the same before.")])
-
-
-@register(RESULT, label=gettext_lazy("Computing"), queue=INTERACTIVE, refusals=(CorrectableError,))
-def result(running: RunningJob) -> str:
-    for name in running.arguments["names"]:
-        compute(study_of(running), name, progress=running.progress(_("step")))
-    return ""

@@ -41,7 +41,6 @@ from annotation.readers.tool_exports.studies import (
 )
 from annotation.readers.tool_exports.surveys import column_pattern
 from annotation.result_kinds.agreement import AgreementKind
-from annotation.study_facts import RESULT, request_study_job
 from annotation.uploads import (
     find_stored_mapping,
     keep_mapping,
@@ -361,11 +360,5 @@ def import_labels(running: RunningJob) -> str:
         note_faults(upload, faults)
         raise
     study = Study.objects.get(pk=imported.study.pk)
-    request_study_job(
-        study=study,
-        kind=RESULT,
-        names=["agreement"],
-        requested_by=running.job.requested_by,
-        basis=AgreementKind().fingerprint(study),
-    )
+    AgreementKind().request(study, running.job.requested_by)
     return message

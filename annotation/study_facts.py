@@ -1,10 +1,5 @@
-"""What is known of a study: its results, how it was made, and who gave its answers.
+"""What is known of a study: how it was made, who gave its answers, and its jobs."""
 
-Results are computed in the background and kept until their input changes; each app registers its
-own in a module `study_results`.
-"""
-
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +11,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.cache import cache
 from django.db.models import Avg, Count, IntegerField, Max, Min, OuterRef, Q, Subquery
 from django.db.models.functions import Cast
-from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
 
 from annotation.models import (
@@ -31,7 +25,6 @@ from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
 from console.registrations import load_registrations
-from presentation.progress import Progress, silently
 from results.models import Result
 from work.execution import RunningJob
 from work.models import Job, JobQuerySet
@@ -161,58 +154,8 @@ class StudyFacts:
         return [SystemMean(*row[1:]) for row in ordered]
 
 
+# Pages that show results of a study; requests of the API name them too.
 AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "results"
-
-
-@dataclass(frozen=True)
-class StudyResult:
-    fingerprint: Callable[[Study], str]
-    is_stored: Callable[[Study], bool]
-    compute: Callable[[Study, Progress], object]
-
-
-_results: dict[str, StudyResult] = {}
-
-
-def register_result(name: str, result: StudyResult) -> None:
-    _results[name] = result
-
-
-def fingerprint(study: Study, name: str = VALIDATION) -> str:
-    """What the result of that name depends on in a study, as one string of constant cost.
-
-    The study counts its changes, so that nothing has to be read to know of them.
-    """
-    studies = Study.objects.only("judgments_version", "scores_version")
-    return loaded_fingerprint(studies.get(pk=study.pk), name)
-
-
-def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
-    return _result(name).fingerprint(study)
-
-
-def is_stored(study: Study, name: str) -> bool:
-    return _result(name).is_stored(study)
-
-
-def compute(study: Study, name: str, progress: Progress = silently) -> None:
-    # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
-    _result(name).compute(Study.objects.get(pk=study.pk), progress)
-
-
-def result_names() -> list[str]:
-    _import_results()
-    return list(_results)
-
-
-def _result(name: str) -> StudyResult:
-    _import_results()
-    return _results[name]
-
-
-@functools.cache
-def _import_results() -> None:
-    autodiscover_modules("study_results")
 
 
 def newest_fact(kind: str, name: str) -> Subquery:

@@ -261,7 +261,8 @@ def measure(options: argparse.Namespace) -> int:
     from annotation.flags import store_evidence
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
-    from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, compute
+    from annotation.result_kinds.base import find_study_kind
+    from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):
@@ -279,7 +280,7 @@ def measure(options: argparse.Namespace) -> int:
     require_all_known({name for name, _ in known.values()})
     for result in (AGREEMENT, RESULTS, VALIDATION):
         with timed(f"computing {result}"):
-            compute(study, result)
+            find_study_kind(result).compute_now(study)
     with timed("labelling by the mean"):
         make_label_set(question=study.question(), rule=Rule("mean"))
     with timed("measuring flags"):

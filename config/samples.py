@@ -25,13 +25,8 @@ from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.item_files import APPROPRIATENESS, read_alternatives, read_responses
-from annotation.study_facts import (
-    AGREEMENT,
-    RESULTS,
-    VALIDATION,
-    compute,
-    is_stored,
-)
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION
 from annotation.study_files import (
     file_names,
     study_download,
@@ -112,8 +107,7 @@ def compute_results(studies: Iterable[Study]) -> None:
     """What pages would request first, so that they show it at once."""
     for study in studies:
         for name in (RESULTS, AGREEMENT, VALIDATION):
-            if not is_stored(Study.objects.get(pk=study.pk), name):
-                compute(study, name)
+            find_study_kind(name).require(study)
 
 
 def _opens(marketplace: Marketplace) -> bool:
@@ -277,7 +271,7 @@ def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
 
 
 def write_report(study: Study, folder: Path) -> Path:
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     path = folder / f"{study.slug}-report.html"
     write_whole(path, [REPORT_FILES["report.html"](whole_report(study))])
     return path

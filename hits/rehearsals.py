@@ -41,12 +41,12 @@ from annotation.pairs import imported_items
 from annotation.protocols.records import ProtocolDocument, Qualifications
 from annotation.protocols.scales import scales_of
 from annotation.protocols.versions import current_document, launch_faults, require_no_faults
+from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import (
     AGREEMENT,
     REHEARSE,
     RESULTS,
     VALIDATION,
-    compute,
     jobs_of,
     request_study_job,
 )
@@ -395,7 +395,7 @@ def _compute_results(running: RunningJob, rehearsal: Study) -> None:
     steps = [*metrics, *names]
     for step in running.progress(_("results computed"))(steps, len(steps)):
         if step in names:
-            compute(rehearsal, step)
+            find_study_kind(step).compute_now(rehearsal)
         else:
             score_study(study=rehearsal, scorer=named_scorer(step))
 

@@ -78,7 +78,7 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
     """
     arguments = running.arguments
     subject = kind.open_subject(arguments["subject"])
-    result, is_new = compute_once(
+    result, is_new = compute_variants(
         kind,
         subject,
         kind.load_inputs(subject, arguments["inputs"]),
@@ -91,6 +91,36 @@ def compute_result(kind: ResultKind[Any], running: RunningJob) -> str:
     return _name_result(result, is_new=is_new)
 
 
+def compute_variants(
+    kind: ResultKind[Any],
+    subject: models.Model,
+    inputs: Sequence[Any],
+    settings: Mapping[str, Any],
+    *,
+    progress: Reporter,
+    actor: User | None = None,
+    complete: Callable[[Result], object] = lambda result: None,
+) -> tuple[Result, bool]:
+    """The result with its variants after it; `complete` is called for the last of them."""
+    *others, last = variants = [settings, *kind.list_variants(subject, settings)]
+    if not others:
+        return compute_once(
+            kind, subject, inputs, settings, progress=progress, actor=actor, complete=complete
+        )
+    computed = [
+        compute_once(
+            kind,
+            subject,
+            inputs,
+            each,
+            actor=actor,
+            complete=complete if each is last else lambda result: None,
+        )
+        for each in progress(_("variant"))(variants, len(variants))
+    ]
+    return computed[0]
+
+
 def compute_once(
     kind: ResultKind[Any],
     subject: models.Model,
@@ -100,11 +130,12 @@ def compute_once(
     progress: Reporter = without_bars,
     actor: User | None = None,
     complete: Callable[[Result], object] = lambda result: None,
+    is_repeated: bool = False,
 ) -> tuple[Result, bool]:
     """The result, and whether it is new. `complete` is called in the transaction that stores it."""
     fingerprint = digest_inputs(kind, subject, inputs, settings)
-    before = None if kind.is_repeated else find_result(subject, kind.name, fingerprint)
-    if before is not None:
+    may_exist = not (kind.is_repeated or is_repeated)
+    if may_exist and (before := find_result(subject, kind.name, fingerprint)):
         return before, False
     try:
         computed = kind.compute(Given(subject, inputs, settings, progress))

@@ -19,7 +19,7 @@ from django.db import models
 from console.registrations import app_modules
 from presentation.theme import Picture
 from results.settings import Inputs
-from results.tables import Table
+from results.tables import Record, Table
 from stats.libraries import pd
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class Given(Generic[Subject]):
 @dataclass(frozen=True)
 class NoSettings:
     """Of kinds that ask for none."""
+
+
+@dataclass(frozen=True)
+class SubjectOnly:
+    """Of kinds that are computed of their subject alone."""
 
 
 class ResultKind(ABC, Generic[Subject]):
@@ -168,8 +173,18 @@ class ResultKind(ABC, Generic[Subject]):
         """Keys of inputs that the form of a first result begins with, by the input's name."""
         return {}
 
+    def list_variants(
+        self, subject: Subject, settings: Mapping[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Settings of further results that are computed after one with these settings."""
+        return ()
+
     def finish(self, subject: Subject, inputs: Sequence[Any]) -> None:
         """What else is done in the transaction that stores a result."""
+
+    def read_record(self, result: Result) -> Record:
+        """The record that the tables are of."""
+        return result.record
 
     def answer(self, result: Result) -> str:
         """The first sentence of the page."""

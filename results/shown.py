@@ -72,7 +72,7 @@ class ShownResult:
 
     @cached_property
     def rows(self) -> dict[str, list[Row]]:
-        record = self.result.record
+        record = self.kind.read_record(self.result)
         read = {name: table.read_rows(name, record) for name, table in self.kind.tables.items()}
         return {name: list(rows) for name, rows in read.items() if rows}
 

@@ -18,7 +18,7 @@ from presentation.documents import Column, Document, Row, Section, Table, Verbat
 from presentation.formats import FORMATS
 from results.models import Result
 from validation.datasheet import answer_of, datasheet_document
-from validation.study_results import current_version
+from validation.result_kinds.validation import current_version
 
 UNKNOWN = gettext_noop("to be filled in")
 # Of kinds of questions: how the instrument is presented, and the form of elicitation.

@@ -22,18 +22,18 @@ from stats.libraries import pd
 from validation.analysis.records import plain
 from validation.analysis.settings import Settings
 from validation.analysis.systems import sampled_rows
+from validation.result_kinds.validation import ValidationKind
 from validation.results import correlations_of
-from validation.study_results import require_validation
 from validation.study_validation import study_material
 from validation.versions import StoredResults
 
 
 def validation_json(study: Study) -> Iterator[str]:
     """Nothing while scores are missing."""
-    outcome = require_validation(study)
-    source = {"study": study.slug, "input": outcome.fingerprint, "simulated": has_simulated(study)}
-    if (version := outcome.version) is None:
-        empty = {"report": None, "reason": outcome.reason} | source
+    version = ValidationKind().require(study)
+    source = {"study": study.slug, "input": version.fingerprint, "simulated": has_simulated(study)}
+    if "reason" in version.facts:
+        empty = {"report": None, "reason": version.facts["reason"]} | source
         yield json.dumps(empty | {"rows": []}, indent=1)
         return
     results = StoredResults(version, with_variants=True)

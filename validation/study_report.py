@@ -22,7 +22,8 @@ from validation.documents.layouts import (
     lmstyle_scores,
 )
 from validation.documents.metric_tables import sensitivity_table
-from validation.versions import StoredResults, find_validation, make_validation
+from validation.result_kinds.validation import make_validation
+from validation.versions import StoredResults, find_validation
 
 PROMPTS = ("standard", "enhanced")
 

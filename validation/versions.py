@@ -1,22 +1,18 @@
 """Validations stored under a version, and what changed from one to the next.
 
-A version is a `Result` of the kind "validation". Its record has the inputs, the measures and what
-later versions compare judgments with; its parts are the tables, one for each of `results.KINDS`.
+A version is a `Result` of the kind "validation" with a record: the inputs, the measures and what
+later versions compare judgments with. Its parts are the tables, one for each of `results.KINDS`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
 from django.db.models import Max
 
 from annotation.models import Judgment, Question, Study, Submission
-from annotation.study_facts import Raters, raters_of
+from annotation.study_facts import VALIDATION, Raters, raters_of
 from metrics.exceptions import ValidationUnknown
-from results.computing import create_result, lock_subject
 from results.kinds import Computed
 from results.models import Result, ResultQuerySet, pack_record, unpack_record
 from validation.analysis.material import Material
@@ -31,7 +27,7 @@ from validation.analysis.records import (
     SystemScoreRecord,
     plain,
 )
-from validation.analysis.report import ValidationReport, report_of
+from validation.analysis.report import report_of
 from validation.analysis.settings import Settings
 from validation.documents.figures import scatter_rows
 from validation.results import (
@@ -45,7 +41,7 @@ from validation.results import (
 )
 from validation.study_validation import study_material
 
-VALIDATION_KIND, SCATTERS = "validation", "scatters"
+SCATTERS = "scatters"
 R = TypeVar("R", bound=Record)
 KEY = ("question", "scope", "by", "level", "coefficient", "metric", "signature")
 Changes = list[dict[str, Any]]
@@ -53,7 +49,7 @@ Scatters = dict[tuple[str, str, str], ScatterRows]
 
 
 def list_validations(study: Study) -> ResultQuerySet:
-    return Result.objects.of(study, VALIDATION_KIND).filter(form=FORM)
+    return Result.objects.of(study, VALIDATION).filter(form=FORM).exclude(packed_record=None)
 
 
 def find_validation(study: Study, number: int) -> Result:
@@ -74,7 +70,7 @@ class StoredResults(Results):
         self.version = version
         self.subject = studied_by(version)
         self.study = self.subject.slug
-        self.fingerprint = version.fingerprint
+        self.fingerprint = version.facts["material"]
         self.settings = Settings.of(version.settings)
         self.with_variants = with_variants
         self._contents: dict[str, Any] = {}
@@ -148,36 +144,43 @@ def unpack_table(kind: type[R], packed: bytes) -> Iterator[R]:
         yield kind(*values)
 
 
-@dataclass(frozen=True)
-class StoredVersion:
-    version: Result
-    is_new: bool
-
-
-def make_validation(
-    *,
-    study: Study,
-    settings: Settings | None = None,
-    created_by: AbstractBaseUser | None = None,
-) -> StoredVersion:
-    """Store a new version if judgments, scores or settings changed. Changes are counted from the
-    last version with the same settings, otherwise from the last version."""
-    settings = settings or Settings()
+def compute_validation(study: Study, settings: Settings, before: Result | None) -> Computed | None:
+    """None if judgments, scores and settings are those of the version before."""
     basis = _judgments_basis(study)
     material = study_material(study, settings)
-    before = _last(study, settings)
     if before is not None and _is_of(before, material.fingerprint, settings):
-        return StoredVersion(before, is_new=False)
+        return None
     report = report_of(material, settings)
     basis["judgments_digest"] = material.judgments_digest
-    return _store(study, report, dict(_scatters(material, settings)), basis, created_by)
+    scatters = dict(_scatters(material, settings))
+    since = None
+    if before is not None:
+        changes = _judgment_changes(study, before.record["basis"], basis)
+        since = {"number": before.number, "judgments": changes}
+    record = {
+        "inputs": plain(report.inputs),
+        "measures": list(dict.fromkeys(map(measure_of, report.correlations))),
+        SCATTERS: [[*source, rows.words] for source, rows in scatters.items()],
+        "basis": basis,
+        "since": since,
+    }
+    tables = {name: pack_table(getattr(report, name)) for name in KINDS}
+    points = {SCATTERS: [rows.rows for rows in scatters.values()]}
+    return Computed(
+        record=record,
+        parts=tables | {SCATTERS: pack_record(points)},
+        settings=settings.content(),
+        seed=settings.seed,
+        facts={"settings_digest": settings.digest, "material": report.fingerprint},
+    )
 
 
 def _is_of(version: Result, fingerprint: str, settings: Settings) -> bool:
-    return (version.fingerprint, version.facts["settings_digest"]) == (fingerprint, settings.digest)
+    known = version.facts["material"], version.facts["settings_digest"]
+    return known == (fingerprint, settings.digest)
 
 
-def _last(study: Study, settings: Settings) -> Result | None:
+def find_last(study: Study, settings: Settings) -> Result | None:
     """The last version with these settings, otherwise the last of all."""
     versions = list_validations(study)
     version = versions.filter(facts__settings_digest=settings.digest).first() or versions.first()
@@ -221,49 +224,6 @@ def _scatters(material: Material, settings: Settings) -> Iterator[tuple[tuple[st
             label = labels[metric.metric, metric.signature]
             rows = scatter_rows(panel.question, label, panel.cells(number))
             yield (panel.question, metric.metric, metric.signature), rows
-
-
-@transaction.atomic
-def _store(
-    study: Study,
-    report: ValidationReport,
-    scatters: Scatters,
-    basis: dict[str, Any],
-    created_by: AbstractBaseUser | None,
-) -> StoredVersion:
-    lock_subject(study)
-    settings = report.settings
-    before = _last(study, settings)
-    if before is not None and _is_of(before, report.fingerprint, settings):
-        return StoredVersion(before, is_new=False)  # another process was faster
-    since = None
-    if before is not None:
-        changes = _judgment_changes(study, before.record["basis"], basis)
-        since = {"number": before.number, "judgments": changes}
-    record = {
-        "inputs": plain(report.inputs),
-        "measures": list(dict.fromkeys(map(measure_of, report.correlations))),
-        SCATTERS: [[*source, rows.words] for source, rows in scatters.items()],
-        "basis": basis,
-        "since": since,
-    }
-    tables = {name: pack_table(getattr(report, name)) for name in KINDS}
-    points = {SCATTERS: [rows.rows for rows in scatters.values()]}
-    version = create_result(
-        subject=study,
-        kind=VALIDATION_KIND,
-        form=FORM,
-        fingerprint=report.fingerprint,
-        computed=Computed(
-            record=record,
-            parts=tables | {SCATTERS: pack_record(points)},
-            settings=settings.content(),
-            seed=settings.seed,
-            facts={"settings_digest": settings.digest},
-        ),
-        actor=created_by,
-    )
-    return StoredVersion(version, is_new=True)
 
 
 def diff_since(version: Result) -> dict[str, Any] | None:

@@ -18,7 +18,8 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.pages.downloads import file_names_for, job_of, streamed
-from annotation.study_facts import is_stored, jobs_of
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import jobs_of
 from annotation.study_files import study_download, study_downloads
 from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.errors import ComputingFailed
@@ -124,7 +125,7 @@ class Files(Endpoint):
                 "name": name,
                 "about": str(file.about),
                 "content_type": file.content_type,
-                "is_computed": not file.result or is_stored(study, file.result),
+                "is_computed": not file.result or find_study_kind(file.result).is_stored(study),
                 "url": request.build_absolute_uri(reverse("console:api:file", args=[slug, name])),
             }
             for name in file_names_for(self.plain_request, study)

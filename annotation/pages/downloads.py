@@ -34,12 +34,10 @@ from annotation.pages.study import (
     study_for,
     study_page,
 )
+from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import (
     LABEL,
-    RESULT,
-    is_stored,
     jobs_of,
-    loaded_fingerprint,
     request_study_job,
 )
 from annotation.study_files import (
@@ -60,31 +58,32 @@ from console.pages.progress import progress_page
 from console.registrations import job_access, load_registrations, needed_to_control
 from console.tables import page_of
 from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
+from results.kinds import result_kind
 from work.models import Job
 from work.tasks import resume_job, stop_job
 
 
-def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
-    """The job that makes the result of that name; None where the result is there.
+def job_of(request: HttpRequest, study: Study, page: str) -> Job | None:
+    """The job that computes the result of that page; None where the result is there.
 
     A job that failed on what there is now is displayed, and not requested again by itself.
     """
-    if is_stored(study, name):
+    kind = find_study_kind(page)
+    if kind.is_stored(study):
         return None
-    basis = loaded_fingerprint(study, name)
-    last = jobs_of(study).of_kind(RESULT).filter(arguments__names=[name], basis=basis).first()
+    same = {"arguments__kind": kind.name, "basis": kind.fingerprint(study)}
+    last = jobs_of(study).of_kind(kind.job).filter(**same).first()
     if last:
         return last
-    job = request_study_job(
-        study=study, kind=RESULT, names=[name], requested_by=person(request), basis=basis
-    )
-    is_there = not job.is_unfinished and is_stored(study, name)
+    job = kind.request(study, person(request))
+    is_there = not job.is_unfinished and kind.is_stored(study)
     return None if is_there else job
 
 
 def job_page(job: Job) -> str:
-    names = job.arguments.get("names")
-    return job_access(job.kind).page or (str(names[0]) if names else "study")
+    kind = job.arguments.get("kind")
+    page = getattr(result_kind(kind), "page", "") if kind else ""
+    return job_access(job.kind).page or page or "study"
 
 
 def controlled_job(
@@ -131,7 +130,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
         file = study_download(name)
         base, _, form = name.partition(".")
         is_there = bool(study.n_judgments) or not is_of_judgments(name)
-        is_there = is_there and (not file.result or is_stored(study, file.result))
+        is_there = is_there and (not file.result or find_study_kind(file.result).is_stored(study))
         tables.setdefault(base, []).append((name, form, file, is_there))
     dataset = tables.pop("dataset", [])
     context = {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES}

@@ -33,8 +33,9 @@ from annotation.models import Judgment, Question, Study, UnitAgreement
 from annotation.result_kinds.base import StudyKind
 from annotation.units import KAPPA_WEIGHTS
 from presentation.records import plain_records, plain_values
-from results.kinds import Computed, Given
+from results.kinds import Computed, Given, register_kind
 from results.models import Result, pack_record, unpack_record
+from results.tables import Count, Estimate, Table, Text, YesNo
 from stats.agreement import Agreement
 from stats.libraries import pd
 
@@ -148,10 +149,26 @@ class QuestionTables:
     part: Mapping[str, list[Row]]
 
 
+@register_kind
 class AgreementKind(StudyKind):
     name = page = "agreement"
     title = gettext_lazy("Agreement")
     form = 9
+    tables = {
+        "coefficients": Table(
+            gettext_lazy("Coefficients"),
+            {
+                "question": Text(gettext_lazy("Question")),
+                "round": Count(gettext_lazy("Round")),
+                "by": Text(gettext_lazy("Condition")),
+                "with_flagged": YesNo(gettext_lazy("With flagged submissions")),
+                "name": Text(gettext_lazy("Coefficient")),
+                "value": Estimate(gettext_lazy("Value")),
+                "n_items": Count(gettext_lazy("Items")),
+                "n_annotators": Count(gettext_lazy("Annotators")),
+            },
+        )
+    }
 
     def compute(self, given: Given[Study]) -> Computed:
         study = given.subject

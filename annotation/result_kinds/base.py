@@ -12,8 +12,8 @@ from annotation.models import Study
 from annotation.study_facts import RESULT
 from error_codes import CorrectableError
 from presentation.progress import Progress, silently
-from results.computing import compute_once, digest_inputs, find_computed, name_subject
-from results.kinds import ResultKind, result_kinds
+from results.computing import compute_variants, digest_inputs, find_computed, name_subject
+from results.kinds import ResultKind, SubjectOnly, result_kinds
 from results.models import Result, ResultQuerySet
 from work.models import Job
 from work.tasks import request_job
@@ -31,6 +31,7 @@ class StudyKind(ResultKind[Study]):
     job = RESULT
     job_label = gettext_lazy("Computing")
     refusals = (CorrectableError,)
+    settings: ClassVar[type] = SubjectOnly
     page: ClassVar[str]
     depends_on: ClassVar[Sequence[str]] = ("judgments_version",)
 
@@ -63,7 +64,9 @@ class StudyKind(ResultKind[Study]):
     def find_current(self, study: Study) -> Result | None:
         """The result of the study as loaded."""
         current = self.list_results(study).filter(fingerprint=self.fingerprint(study))
-        return current.defer(None).first()
+        if (result := current.defer(None).first()) is not None:
+            result.subject = study
+        return result
 
     def is_stored(self, study: Study) -> bool:
         return find_computed(self, study, (), {}) is not None
@@ -71,7 +74,7 @@ class StudyKind(ResultKind[Study]):
     def compute_now(self, study: Study, progress: Progress = silently) -> Result:
         # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
         study = Study.objects.get(pk=study.pk)
-        return compute_once(self, study, (), {}, progress=lambda what: progress)[0]
+        return compute_variants(self, study, (), {}, progress=lambda what: progress)[0]
 
     def require(self, study: Study) -> Result:
         """Computed now if it is not stored: for tasks and commands, not for pages."""

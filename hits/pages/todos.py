@@ -304,9 +304,9 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     results = jobs_of(study).of_kind(RESULT)
     newest = results.order_by().values("dedupe_key").annotate(last=Max("pk")).values("last")
     failed += [
-        (job.title, job, job.arguments["names"][0])
+        (job.title, job, job.arguments["kind"])
         for job in results.filter(pk__in=newest)
-        if job.arguments["names"][0] in (AGREEMENT, VALIDATION)
+        if job.arguments["kind"] in (AGREEMENT, VALIDATION)
     ]
     for title, job, page in failed:
         if job.state == Job.State.FAILED:

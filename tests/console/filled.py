@@ -1,14 +1,15 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from annotation.study_facts import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
 from hits.models import Assignment, Batch, Hit, Recruiter, RecruiterCall, Recruitment, Worker
 from metrics.stored_scores import write_scores
+from results.computing import create_result
+from results.kinds import Computed
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
-from validation.models import ValidationOutcome
-from validation.versions import make_validation
+from validation.result_kinds.report import ReportKind
+from validation.result_kinds.validation import ValidationKind, make_validation
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -116,8 +117,14 @@ def store_validation(study, **settings):
     """A quick report on the study's metrics, and its file, as the background worker keeps them."""
     quick = Settings(n_permutations=1, n_splits=0, n_worst=0, **{"n_resamples": 0} | settings)
     version = make_validation(study=study, settings=quick).version
-    version.parts.create(name="report.html", content=b"<p>Found</p>")
-    for name in (VALIDATION, REPORT):
-        ValidationOutcome.objects.create(
-            study=study, name=name, fingerprint=fingerprint(study), version=version
-        )
+    study = version.subject
+    validation, report = ValidationKind(), ReportKind()
+    version.fingerprint = validation.fingerprint(study)
+    version.save(update_fields=["fingerprint"])
+    create_result(
+        subject=study,
+        kind=report.name,
+        form=report.form,
+        fingerprint=report.fingerprint(study),
+        computed=Computed(parts={"report.html": b"<p>Found</p>"}),
+    )

@@ -4,7 +4,8 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Submission
-from annotation.study_facts import AGREEMENT, SCORE, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, SCORE
 from hits.collect import set_status
 from hits.models import Assignment, Connection, Hit, Recruiter
 from marketplace.people.enrolment import create_worker
@@ -38,7 +39,7 @@ def create_users(owner):
 
 def create_study(owner):
     study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     store_validation(study)
     make_label_set(question=study.questions.get(), rule=Rule("mean"))
     batch = add_batch(study)

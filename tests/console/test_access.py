@@ -22,7 +22,8 @@ from accounts.roles import PERMISSIONS, Role, Scope
 from annotation.models import Adjudication, Candidate, Submission
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.versions import current_document, freeze, save_draft
-from annotation.study_facts import COLLECT, LABEL, RESULTS, REVIEW, SCORE, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import COLLECT, LABEL, RESULTS, REVIEW, SCORE
 from annotation.study_files import study_downloads
 from console.registrations import needed_to_control
 from hits.models import DraftDecision
@@ -321,7 +322,7 @@ def test_no_answer_names_a_system_to_who_may_not_view_systems(study, users, role
     for before, after in names.items():
         candidates = Candidate.objects.filter(item__study=study, key=before)
         candidates.update(key=after, system=after)
-    compute(study, RESULTS)
+    find_study_kind(RESULTS).compute_now(study)
     clients = [browser(users[role]), program_of(users[role], *Scope)]
     pages = [*places_of_a_study(), address("studies"), address("team")]
     pages += [address("search") + f"?q={name}" for name in names.values()]

@@ -4,13 +4,15 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Candidate, Judgment, Submission
-from annotation.study_facts import RESULT, SCORE, fingerprint, request_study_job
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import RESULT, SCORE, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRequest, ScoringRun
@@ -22,9 +24,8 @@ from tests.boto_clients import in_process_client
 from tests.codes import message_codes
 from tests.console.filled import add_scores, scored_study
 from tests.console.pages import words_of
-from tests.console.work import request_for_later, work_off
+from tests.console.work import QUEUED, work_off
 from tests.hits.work import hand_in, published_batch
-from validation.models import ValidationOutcome
 from work.execution import claim, run_job
 from work.models import Job
 
@@ -116,7 +117,6 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
     for _ in range(2):
         assert rosa.get(where).context["job"].state == Job.State.QUEUED
     assert not Result.objects.exists()
-    assert not ValidationOutcome.objects.exists()
     assert DBTaskResult.objects.count() == 1
     work_off()
     page = rosa.get(where)
@@ -260,7 +260,8 @@ def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
     # Work of a metric that was taken away since.
-    work = request_study_job(study=study, kind=RESULT, names=["no such result"])
+    arguments = {"kind": "no such result"}
+    work = request_study_job(study=study, kind=RESULT, arguments=arguments)
     reason = work.message
     assert work.state == Job.State.QUEUED
     assert "KeyError" in reason
@@ -276,8 +277,9 @@ def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
 def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, study):
     rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
     where = reverse("console:agreement", args=["ratings"])
-    basis = fingerprint(study, "agreement")
-    request_for_later(study=study, kind=RESULT, names=["agreement"], basis=basis)
+    study.refresh_from_db()
+    with override_settings(TASKS=QUEUED):
+        find_study_kind("agreement").request(study, None)
     Job.objects.update(state=Job.State.FAILED, message="It broke.")
     for _ in range(2):
         assert "It broke." in words_of(rosa.get(where).content.decode())

@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.models import Adjudication, Submission
-from annotation.study_facts import SCORE, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import SCORE
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.browsers import opened_page, sign_in
@@ -77,7 +78,7 @@ def full_study(researcher):
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
     doubt(Submission.objects.first())
     for name in ("agreement", "results", "validation"):
-        compute(study, name)
+        find_study_kind(name).compute_now(study)
     return study
 
 
@@ -165,7 +166,7 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
     for item, first, second in (("d0", 1, 2), ("d1", 0, 4), ("d2", 1, 3)):
         rate(study, "Ann", item, {"alpha": first})
         rate(study, "Bob", item, {"alpha": second})
-    compute(study, "agreement")
+    find_study_kind("agreement").compute_now(study)
     sign_in(page, "/", "rosa", PASSWORD)
     page.goto("/studies/ratings/adjudication/?threshold=0")
     check_accessible(page)

@@ -11,7 +11,8 @@ from accounts.roles import Permission
 from accounts.teams import create_team
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study
-from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION
 from console.chart_values import Axis
 from hits.models import Connection, Recruitment
 from results.computing import request_result
@@ -128,8 +129,8 @@ def test_on_a_telephone_tables_are_lines_and_nothing_scrolls_sideways(page, rese
     study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
     batch = add_batch(study, n_published=2)
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    compute(study, AGREEMENT)
-    compute(study, RESULTS)
+    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(RESULTS).compute_now(study)
     store_validation(study)
     make_label_set(question=study.questions.get(), rule=Rule("mean"))
     page.set_viewport_size({"width": width, "height": 800})
@@ -168,7 +169,7 @@ def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width):
         ("results", RESULTS, ["0", "25", "50", "75", "100"]),
         ("validation", VALIDATION, ["0", "0.25", "0.5", "0.75", "1"]),
     ):
-        compute(study, kind)
+        find_study_kind(kind).compute_now(study)
         page.goto(reverse(f"console:{name}", args=[study.slug]))
         table = page.locator("table.spans.labelled").first
         scales = table.locator(".ticks:visible")
@@ -211,8 +212,8 @@ def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, res
 
 def test_downloads_and_reports_are_reached_and_fit_a_telephone(page, rosa, researcher, tmp_path):
     study = scored_study(owner=researcher)
-    compute(study, AGREEMENT)
-    compute(study, REPORT)
+    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(REPORT).compute_now(study)
     page.goto(reverse("console:downloads", args=[study.slug]))
     assert_fits(page)
     page.locator("[name=license]").select_option("cc-by-4.0")

@@ -11,7 +11,8 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
 from annotation.models import Item, Study, Submission
-from annotation.study_facts import AGREEMENT, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT
 from console.glossary import CODE_NAMES
 from console.templatetags.numbers import change, coefficient, duration, interval, words
 from hits.models import Appeal, Assignment, Batch, Hit
@@ -316,7 +317,7 @@ def test_what_people_wrote_is_shown_as_text(rosa, researcher, signed_in):
     study.questions.update(name=HOSTILE, level="nominal")
     study.annotators.filter(pseudonym="Ann").update(pseudonym=HOSTILE)
     study.scoring_runs.update(metric=HOSTILE, signature=HOSTILE)
-    compute(study, "agreement")
+    find_study_kind("agreement").compute_now(study)
     for name, query in [*((name, {}) for name in PAGES), ("validation", {"condition": HOSTILE})]:
         page = rosa.get(reverse(f"console:{name}", args=["scored"]), query)
         assert page.status_code == 200
@@ -422,7 +423,7 @@ def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, 
 
 
 def test_rejections_appeals_and_disputes_lead_to_where_they_are_decided(rosa, lab_study, batch):
-    compute(lab_study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(lab_study)
     Result.objects.filter(kind=AGREEMENT).update(facts={"first_round": 1, "n_disputed": 2})
     message = decisions(rosa)[reverse("console:adjudication", args=["mine"])].message
     assert re.findall(r"\d+", message) == ["2"]

@@ -44,8 +44,8 @@ from tests.codes import message_codes, refused_naming
 from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
 from validation.analysis.records import plain
+from validation.result_kinds.validation import ValidationKind
 from validation.results import correlations_of
-from validation.study_results import require_validation
 from validation.versions import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -448,7 +448,7 @@ def test_agreement_and_validation_hold_what_the_pages_show(fetch, researcher):
     assert (content["study"], len(content["pairs"])) == ("ticked", 1)
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
     content = json.loads(fetch(study, "validation.json").getvalue())
-    version = require_validation(study).version
+    version = ValidationKind().require(study)
     correlations = correlations_of(StoredResults(version, with_variants=True))
     assert content["rows"] == [plain(row) for row in correlations]
     assert content["report"] == version.number

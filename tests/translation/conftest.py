@@ -3,7 +3,8 @@
 import pytest
 
 from annotation.label_sets import Rule, make_label_set
-from annotation.study_facts import AGREEMENT, SCORE, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, SCORE
 from metrics.models import ScoringRequest
 from tests.console.conftest import _immediate_tasks, researcher  # noqa: F401
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
@@ -23,7 +24,7 @@ from tests.marketplace.test_pages_in_a_browser import busy_worker  # noqa: F401
 @pytest.fixture
 def study(researcher):  # noqa: F811
     row = scored_study("mine", owner=researcher)
-    compute(row, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(row)
     store_validation(row)
     add_assignment(add_batch(row).hits.first())
     make_label_set(question=row.questions.get(), rule=Rule("mean"))

@@ -11,9 +11,10 @@ from tests.codes import refused
 from tests.validation.test_study_validation import SYSTEMS, judged_study, score
 from validation.analysis import Settings
 from validation.analysis.ceilings import OF_LABELS
+from validation.result_kinds.validation import make_validation
 from validation.study_report import ReportRequest, study_report_document
 from validation.study_validation import LabelsUnfit, study_report
-from validation.versions import StoredResults, make_validation
+from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db
 

@@ -43,9 +43,10 @@ from validation.documents.full import full_report
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings, mark_best
 from validation.documents.methods import methods_paragraph, methods_sentences
 from validation.documents.terms import POLICIES, REASONS
+from validation.result_kinds.validation import make_validation
 from validation.results import TableResults
 from validation.study_report import ReportRequest, study_report_document
-from validation.versions import StoredResults, make_validation
+from validation.versions import StoredResults
 
 TITLE = f"Report of {QUESTION}"
 

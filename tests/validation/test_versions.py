@@ -13,14 +13,9 @@ from tests.codes import refused_naming
 from tests.validation.test_study_validation import judged_study, score as store_scores
 from tests.validation.validation_tables import content_of, judged_table, row_of, score_table
 from validation.analysis import Settings, report_from_tables
+from validation.result_kinds.validation import make_validation
 from validation.study_validation import study_report
-from validation.versions import (
-    StoredResults,
-    diff_since,
-    find_validation,
-    list_validations,
-    make_validation,
-)
+from validation.versions import StoredResults, diff_since, find_validation, list_validations
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +78,7 @@ def test_a_first_report_is_version_one_and_stays_the_same_while_nothing_changes(
     assert (first.is_new, first.version.number, diff_since(first.version)) == (True, 1, None)
     assert stored(first) == content_of(study_report(study, QUICK))
     assert Settings.of(first.version.settings) == QUICK
-    assert first.version.fingerprint == stored(first)["fingerprint"]
+    assert first.version.facts["material"] == stored(first)["fingerprint"]
     again = validate(study)
     assert (again.is_new, again.version) == (False, first.version)
     assert list_validations(study).count() == 1

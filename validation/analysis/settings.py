@@ -121,6 +121,15 @@ class Settings:
             del values["protocol"]
         return values | {"questions_of": {m: list(q) for m, q in self.questions_of}}
 
+    def changes(self) -> dict[str, Any]:
+        """The settings that differ from the defaults."""
+        defaults = Settings().content()
+        return {
+            name: value
+            for name, value in self.content().items()
+            if name not in defaults or value != defaults[name]
+        }
+
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Settings":
         """Missing keys have the default value."""

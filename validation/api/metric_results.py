@@ -19,8 +19,8 @@ from validation.api.results import (
     is_pending,
 )
 from validation.pages.metric_agreement import BestMetrics, ValidationView
+from validation.result_kinds.validation import ValidationKind
 from validation.results import KINDS
-from validation.study_results import outcome_of
 from validation.versions import StoredResults
 
 # Without those of systems as people rate them, which are in the results without metrics.
@@ -93,10 +93,10 @@ class BestMetricsEndpoint(Endpoint):
 
 
 def _version(study: Study) -> Result:
-    outcome = outcome_of(study, VALIDATION)
-    if outcome is None or outcome.version is None:
-        raise NotFound(outcome.reason if outcome else "It is not computed.")
-    return outcome.version
+    result = ValidationKind().find_current(study)
+    if result is None or "reason" in result.facts:
+        raise NotFound(result.facts["reason"] if result else "It is not computed.")
+    return result
 
 
 def _record(view: ValidationView, best: BestMetrics) -> dict[str, Any]:
@@ -147,8 +147,9 @@ class ValidationRows(Endpoint):
         if is_pending(self, study, VALIDATION):
             return being_computed()
         version = _version(study)
-        records = StoredResults(version, with_variants=True).rows(ROWS[kind], **filters)
-        content = {"report": version.number, "fingerprint": version.fingerprint, "kind": kind}
+        results = StoredResults(version, with_variants=True)
+        records = results.rows(ROWS[kind], **filters)
+        content = {"report": version.number, "fingerprint": results.fingerprint, "kind": kind}
         content |= {"simulated": has_simulated(study)}
         rows = [plain(record) for record in records]
         return Response(ValidationRowsSerializer(content | {"rows": rows}).data)

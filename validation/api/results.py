@@ -22,15 +22,13 @@ from annotation.result_kinds.agreement import (
     list_alphas,
     list_positions,
 )
+from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import (
     AGREEMENT,
-    RESULT,
+    REPORT,
     RESULTS,
     VALIDATION,
     has_simulated,
-    loaded_fingerprint,
-    request_study_job,
-    result_names,
 )
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
@@ -43,8 +41,9 @@ from validation.api.human_results import (
     RecordSerializer,
     results_record,
 )
+from validation.result_kinds.human_results import current_human_results
+from validation.result_kinds.validation import ValidationKind
 from validation.results import correlations_of
-from validation.study_results import current_human_results, outcome_of
 from validation.versions import StoredResults
 from work.models import Job
 
@@ -237,12 +236,13 @@ class Validation(Endpoint):
         Access: those who may view systems.
         """
         study = self.study(slug, Permission.VIEW_SYSTEMS)
-        outcome = None if is_pending(self, study, VALIDATION) else outcome_of(study, VALIDATION)
-        if outcome is None:
+        is_missing = is_pending(self, study, VALIDATION)
+        version = None if is_missing else ValidationKind().find_current(study)
+        if version is None:
             return being_computed()
-        if outcome.version is None:
-            raise NotFound(outcome.reason)
-        rows = correlations_of(StoredResults(outcome.version, with_variants=True))
+        if "reason" in version.facts:
+            raise NotFound(version.facts["reason"])
+        rows = correlations_of(StoredResults(version, with_variants=True))
         context = {"simulated": has_simulated(study)}
         return Response(StudyCorrelationSerializer(rows, many=True, context=context).data)
 
@@ -279,7 +279,7 @@ def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
 
 
 class ResultInput(Input):
-    result = serializers.ChoiceField(choices=result_names())
+    result = serializers.ChoiceField(choices=[AGREEMENT, RESULTS, VALIDATION, REPORT])
 
 
 class Results(Endpoint):
@@ -310,11 +310,4 @@ class Results(Endpoint):
         """
         study = self.study(slug, Permission.ANALYSE)
         name = self.input(ResultInput)["result"]
-        job = request_study_job(
-            study=study,
-            kind=RESULT,
-            names=[name],
-            requested_by=self.person,
-            basis=loaded_fingerprint(study, name),
-        )
-        return accepted(request, study, job)
+        return accepted(request, study, find_study_kind(name).request(study, self.person))

@@ -43,7 +43,11 @@ from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.study_results import StoredHumanResults, current_human_results, list_human_results
+from validation.result_kinds.human_results import (
+    HumanResultsKind,
+    StoredHumanResults,
+    current_human_results,
+)
 
 
 @dataclass(frozen=True)
@@ -403,7 +407,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
             # Computed at once, where there was no job to wait for.
             current = None if context["job"] else current_human_results(study)
         # Until the new ones are there, those of the judgments before.
-        version = current or list_human_results(study).first()
+        version = current or HumanResultsKind().list_results(study).first()
         context |= {"view": _view(study, request, version), "is_stale": current is None}
         context["simulated"] = simulation_notice(study)
         facts = stage_facts(study)

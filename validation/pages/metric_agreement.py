@@ -9,7 +9,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from annotation.models import Study
-from annotation.study_facts import loaded_fingerprint
 from console.chart_values import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table
@@ -46,10 +45,9 @@ from validation.documents.system_tables import (
     worst_table,
 )
 from validation.documents.terms import COEFFICIENTS, LEVELS, family, percent_text
-from validation.models import ValidationOutcome
+from validation.result_kinds.validation import ValidationKind
 from validation.results import ALL, CONDITION, measure_of
-from validation.study_results import OF_PROTOCOL
-from validation.versions import StoredResults, unpack_table
+from validation.versions import StoredResults, list_validations, unpack_table
 
 
 @dataclass(frozen=True)
@@ -395,11 +393,14 @@ class ProtocolValidations:
 
 
 def protocol_validations(study: Study, view: ValidationView) -> ProtocolValidations | None:
-    outcomes = ValidationOutcome.objects.filter(study=study, name__startswith=OF_PROTOCOL)
-    current = outcomes.filter(fingerprint=loaded_fingerprint(study), version__isnull=False)
+    kind = ValidationKind()
+    of_protocol = list_validations(study).filter(settings__protocol__gt=0)
     numbers = {
-        version: int(name.removeprefix(OF_PROTOCOL))
-        for name, version in current.values_list("name", "version")
+        version: number
+        for version, number, fingerprint in of_protocol.values_list(
+            "pk", "settings__protocol", "fingerprint"
+        )
+        if fingerprint == kind.fingerprint(study, {"protocol": number})
     }
     if len(numbers) < 2:
         return None

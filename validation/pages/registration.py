@@ -33,17 +33,16 @@ from validation.analysis.records import CorrelationRecord
 from validation.analysis.settings import Settings
 from validation.documents.metrics_answers import measure_name, metrics_answers, names_of, size_text
 from validation.documents.terms import RESAMPLES, TESTS
-from validation.models import ValidationOutcome
 from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.study_results import (
-    HUMAN_RESULTS,
+from validation.result_kinds.human_results import (
+    HumanResultsKind,
     StoredHumanResults,
     current_human_results,
-    current_version,
 )
+from validation.result_kinds.validation import current_version
 from validation.versions import StoredResults
 
 if TYPE_CHECKING:
@@ -122,14 +121,13 @@ def describe_tests(settings: Settings, pairs: int) -> str:
 
 
 def _result_counts() -> dict[str, Any]:
-    outcomes = ValidationOutcome.objects.filter(study=OuterRef("pk"), name=VALIDATION)
     of_study = {
         "subject_type": ContentType.objects.get_for_model(Study),
         "subject_id": OuterRef("pk"),
     }
     return {
-        RESULTS: Exists(Result.objects.filter(**of_study, kind=HUMAN_RESULTS)),
-        VALIDATION: Exists(outcomes),
+        RESULTS: Exists(Result.objects.filter(**of_study, kind=HumanResultsKind.name)),
+        VALIDATION: Exists(Result.objects.filter(**of_study, kind=VALIDATION)),
     }
 
 

@@ -44,10 +44,10 @@ from validation.heds import (
     DATASHEETS,
     datasheet_file,
 )
-from validation.models import ValidationOutcome
 from validation.pages.metric_agreement import TABLES, ValidationView, protocol_validations
-from validation.study_report import ABOUT, REPORT_FILES, type_of
-from validation.study_results import outcome_of
+from validation.result_kinds.report import ReportKind
+from validation.result_kinds.validation import ValidationKind
+from validation.study_report import ABOUT, type_of
 from validation.versions import StoredResults, find_validation
 
 # The tables of a validation that its page shows.
@@ -69,11 +69,11 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if context["has_judgments_and_scores"]:
         context["simulated"] = simulation_notice(study)
-        outcome = outcome_of(study, VALIDATION)
+        outcome = ValidationKind().find_current(study)
         context["job"] = None if outcome else job_of(request, study, VALIDATION)
         if context["job"] is None:
             # Computed at once, where it was not there.
-            outcome = outcome or outcome_of(study, VALIDATION)
+            outcome = outcome or ValidationKind().find_current(study)
             view = _view(study, request, outcome, SHOWN)
             by_protocol = protocol_validations(study, view) if view else None
             context |= {"outcome": outcome, "view": view, "by_protocol": by_protocol}
@@ -83,7 +83,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
 def _view(
     study: Study,
     request: HttpRequest,
-    outcome: ValidationOutcome | None,
+    outcome: Result | None,
     tables: Sequence[type[Any]] = (),
 ) -> ValidationView | None:
     """The version in the address, or the current one; None if there is none, or nothing was
@@ -102,9 +102,9 @@ def _view(
         raise Http404(f"There is no {missing.args[0]}.") from missing
 
 
-def _version(study: Study, number: str | None, outcome: ValidationOutcome | None) -> Result | None:
+def _version(study: Study, number: str | None, outcome: Result | None) -> Result | None:
     if number is None:
-        return outcome.version if outcome else None
+        return None if outcome is None or "reason" in outcome.facts else outcome
     try:
         return find_validation(study, int(number))
     except (ValueError, ValidationUnknown) as unknown:
@@ -113,7 +113,7 @@ def _version(study: Study, number: str | None, outcome: ValidationOutcome | None
 
 def _section(study: Study, request: HttpRequest) -> ValidationView:
     """404 if nothing is computed yet."""
-    outcome = None if "report" in request.GET else outcome_of(study, VALIDATION)
+    outcome = None if "report" in request.GET else ValidationKind().find_current(study)
     if (view := _view(study, request, outcome)) is None:
         raise Http404("Correlations are not computed yet; their page does that.")
     return view
@@ -165,7 +165,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"section": "validation", "datasheets": list(DATASHEETS.items())}
     if study.n_judgments:
         context["job"] = job_of(request, study, REPORT)
-        outcome = None if context["job"] else outcome_of(study, REPORT)
+        outcome = None if context["job"] else ReportKind().find_current(study)
         files = _files(outcome).values_list("name", flat=True)
         context |= {"outcome": outcome, "files": [(name, ABOUT[name]) for name in files]}
     return study_page(request, study, "validation/report", context)
@@ -178,7 +178,7 @@ def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     if name in DATASHEETS:
         content = datasheet_file(study, name, with_money=may(request, Permission.VIEW_MONEY))
         return _attached(study, name, content)
-    file = _files(outcome_of(study, REPORT)).filter(name=name).first()
+    file = _files(ReportKind().find_current(study)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
     return _attached(study, name, bytes(file.content))
@@ -190,10 +190,8 @@ def _attached(study: Study, name: str, content: bytes) -> HttpResponse:
     return response
 
 
-def _files(outcome: ValidationOutcome | None) -> QuerySet[ResultPart]:
-    version = outcome.version if outcome else None
-    files = ResultPart.objects.filter(name__in=REPORT_FILES)
-    return files.none() if version is None else files.filter(result=version)
+def _files(report: Result | None) -> QuerySet[ResultPart]:
+    return ResultPart.objects.none() if report is None else report.parts.all()
 
 
 @require_POST

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Judgment, Study, Upload, UploadPart
 from annotation.result_kinds.agreement import AgreementKind
-from annotation.study_facts import compute
+from annotation.result_kinds.base import find_study_kind
 from metrics.stored_scores import write_scores
 from tests.annotation.importing import as_excel, as_zip
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
@@ -157,7 +157,7 @@ def test_the_study_is_made_under_pseudonyms_with_agreement_and_asks_for_no_launc
     # A metric's scores are validated against them as against any labels.
     values = {("d1", "alpha"): 1.0, ("d2", "beta"): 0.0}
     write_scores(study=study, metric="m", signature="m|version:1", values=values)
-    compute(study, "validation")
+    find_study_kind("validation").compute_now(study)
     assert "style" in page_text(study, "validation")
 
 

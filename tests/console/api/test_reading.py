@@ -15,7 +15,7 @@ from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.hits.pages.test_costs import MOST_REPEATS, MOST_STATEMENTS
 from validation.analysis.records import CorrelationRecord
 from validation.pages.human_results import view_questions
-from validation.study_results import list_human_results
+from validation.result_kinds.human_results import HumanResultsKind
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -119,7 +119,7 @@ def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program):
 @pytest.mark.slow
 def test_results_are_those_of_the_page(study, program, rosa):
     content = program.get(f"{MINE}results/").json()
-    version = list_human_results(study).get()
+    version = HumanResultsKind().list_results(study).get()
     [view] = view_questions(study, version).values()
     assert (content["number"], content["fingerprint"]) == (version.number, version.fingerprint)
     [question] = content["questions"]
@@ -130,7 +130,7 @@ def test_results_are_those_of_the_page(study, program, rosa):
     assert len(content["pairs"]) == len(view.standing.pairs) == 1
     assert sum(row["n"] for row in content["distributions"]) == question["n_judgments"]
     assert program.get(f"{MINE}results/").json() == content
-    assert list_human_results(study).get().number == 1  # it is stored once
+    assert HumanResultsKind().list_results(study).get().number == 1  # it is stored once
     text = pages.words_of(rosa.get("/studies/mine/results/").content.decode())
     assert question["answer"] in text
     assert set(view.verdict.sentences) <= set(question["advice"])

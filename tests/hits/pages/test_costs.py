@@ -12,7 +12,8 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.disputes import decide
 from annotation.label_sets import Rule, make_label_set
-from annotation.study_facts import AGREEMENT, RESULTS, SCORE, VALIDATION, compute, jobs_of
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, RESULTS, SCORE, VALIDATION, jobs_of
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
 from console.forms import WageFloorForm
@@ -53,7 +54,7 @@ def judged_study(slug, owner, n_items):
         add_assignment(hit, problem="The answer names no candidate.")
         add_assignment(hit, "A2WORKER")
     add_scores(study)
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     store_validation(study)
     question = study.question("wit")
     for item in study.items.all()[: n_items // 3]:
@@ -93,7 +94,7 @@ def statements(browser, address, **query):
 def test_a_studys_first_page_with_every_result_costs_no_more(rosa, studies):
     study = studies[LARGE]
     for name in (RESULTS, AGREEMENT, VALIDATION):
-        compute(study, name)
+        find_study_kind(name).compute_now(study)
     address = reverse("console:study", args=[study.slug])
     rosa.get(address)
     assert len(statements(rosa, address)) <= MOST_STATEMENTS

@@ -14,7 +14,7 @@ from annotation.flags import count_judgments_change
 from annotation.models import Study, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, freeze, save_draft
-from annotation.study_facts import compute
+from annotation.result_kinds.base import find_study_kind
 from hits.costs import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from tests.annotation.studies import rate, rated_study, rating_study
@@ -172,7 +172,7 @@ def disputed_study(name, owner):
     for annotator in ("Cat", "Dan"):
         for item in ("d0", "d1", "d2"):
             rate(study, annotator, item, {"alpha": 99, "beta": 0})
-    compute(study, "agreement")
+    find_study_kind("agreement").compute_now(study)
     return study
 
 

@@ -14,7 +14,8 @@ from accounts.roles import Role
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
 from annotation.models import ItemSample
-from annotation.study_facts import VALIDATION, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import VALIDATION
 from hits.connections import connect_this_site
 from hits.models import Batch, Hit
 from metrics.models import ScoringRun
@@ -97,7 +98,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_weighed(rosa, study, t
     others = [chance for key, chance in chances.items() if int(key[1:]) % 3]
     assert np.mean(erring) > 1.3 * np.mean(others)
     answer_all(study, second)
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     [row] = newest_results(study).rows(EstimatedMeanRecord, metric="judge")
     assert (row.look, row.n_labelled, row.n) == (2, 32, 60)
     assert row.confidence == pytest.approx(confidence_at_look(2, 5))
@@ -127,7 +128,7 @@ def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, st
     for key in Hit.objects.of(batch).values_list("item__key", flat=True):
         n = int(key[1:])
         rate(study, "Ann", key, {"alpha": rating(n), "beta": rating(n) + 6 + n % 3})
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     [row] = newest_results(study).rows(EstimatedDifferenceRecord, metric="both")
     assert (row.a, row.b, row.n_labelled, row.n) == ("alpha", "beta", 20, 60)
     assert row.ci_low < -7 < row.ci_high < 0
@@ -183,7 +184,7 @@ def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
 @pytest.mark.slow
 def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     analyst = User.objects.create_user("ana")
     set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
     page = reverse("console:validation", args=[study.slug])
@@ -214,7 +215,7 @@ def test_launching_a_scored_study_takes_few_statements(rosa, study, django_asser
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
 def test_a_least_sure_sample_is_launched_at_its_price(width, chromium, live_server, rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     call_command("run_worker", until_empty=True)
     viewport = {"width": width, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:

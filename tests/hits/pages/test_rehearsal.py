@@ -12,7 +12,8 @@ from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
 from annotation.protocols.documents import read_document
 from annotation.protocols.versions import save_draft
-from annotation.study_facts import AGREEMENT, REHEARSE, RESULTS, VALIDATION, is_stored, jobs_of
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, REHEARSE, RESULTS, VALIDATION, jobs_of
 from hits import rehearsals
 from hits.crowd.replay import Page
 from hits.crowd.similarity import PICTURES, RANDOM, TEXTS, study_qualities
@@ -31,7 +32,7 @@ from tests.console.work import work_off
 from tests.hits.test_answers import EVERY_KIND, W
 from validation.analysis.human_results import ALL
 from validation.documents.rated_systems import is_told_apart
-from validation.study_results import StoredHumanResults, compute_human_results
+from validation.result_kinds.human_results import HumanResultsKind, StoredHumanResults
 from work.exceptions import JobStopped
 from work.execution import RunningJob, run_job
 
@@ -94,7 +95,7 @@ def answer_all(study, pages, seed, **options):
 
 def is_any_better(study):
     """Whether Results shows a significant difference between any two systems."""
-    pairs = StoredHumanResults(study, compute_human_results(study)).pairs["fit", ALL, ""]
+    pairs = StoredHumanResults(study, HumanResultsKind().compute_now(study)).pairs["fit", ALL, ""]
     return any(is_told_apart(pair, one) for pair in pairs for one in (pair.a, pair.b))
 
 
@@ -144,7 +145,9 @@ def test_a_rehearsal_of_every_kind_fills_the_results_and_is_deleted(researcher, 
     assert {"answered", "basis"} <= {each["code"] for each in report.record["findings"]}
     judged = set(Judgment.objects.of(rehearsal).values_list("question__name", flat=True))
     assert {"fit", "agree", "kind", "safe", "errors", "best", "ends", "order"} <= judged
-    assert all(is_stored(rehearsal, name) for name in (RESULTS, AGREEMENT, VALIDATION))
+    assert all(
+        find_study_kind(name).is_stored(rehearsal) for name in (RESULTS, AGREEMENT, VALIDATION)
+    )
     assert Score.objects.filter(run__study=rehearsal).exists()
     assert not Submission.objects.of(rehearsal).filter(is_simulated=False).exists()
     # Each annotator has an order of their own.

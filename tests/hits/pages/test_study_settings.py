@@ -7,7 +7,8 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
-from annotation.study_facts import AGREEMENT, SCORE, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, SCORE
 from hits import studies
 from hits.collect import set_status
 from hits.models import Assignment, Batch, Budget, Hit
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study(researcher):
     study = scored_study("mine", owner=researcher, team=create_team(name="Lab", owner=researcher))
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     Submission.objects.filter(item__study=study).update(protocol=freeze(study=study))
     assignment = add_assignment(Hit.objects.of(add_batch(study))[0])
     set_status(assignment=assignment, status=Assignment.Status.APPROVED)

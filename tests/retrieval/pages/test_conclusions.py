@@ -5,7 +5,8 @@ from io import StringIO
 import pytest
 
 from annotation.result_kinds.agreement import list_alphas
-from annotation.study_facts import AGREEMENT, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT
 from results.computing import request_result
 from results.models import Result, pack_record
 from retrieval.collections import link_studies
@@ -136,7 +137,7 @@ def graded_study(collection, names, of_ann, of_bob, *, round=1):
         rate(study, "Ann", f"d{n}", {"alpha": first})
         rate(study, "Bob", f"d{n}", {"alpha": second}, round=round)
     link_studies(collection=collection, studies=[study], actor=collection.created_by)
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
 
 
 def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study):
@@ -146,7 +147,7 @@ def test_rounds_are_counted_and_their_kappa_is_given_with_its_pairs(rosa, study)
     assert (row.rounds[0].n_items, row.n_items) == (12, 12)
     assert (row.rounds[1].n_items, row.rounds[1].n_annotators) == (3, 1)
     assert "agreement_outdated" in codes_on(before.content.decode())
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     after = rosa.get(where)
     # a and b of twelve pairs: each ticked 3 of 12, together in 2
     kappa = study_sentences(rosa)["cohen_kappa"]
@@ -200,7 +201,7 @@ def test_each_annotators_grades_become_a_file_for_the_random_assessor(rosa, coll
 
 
 def test_a_report_says_what_may_be_concluded_and_what_may_not(rosa, collection, study):
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     make_qrels(rosa, study)
     request(collection, qrels=list(collection.files.qrels()), runs=two_runs(collection))
     texts, codes = write_report(rosa, collection)
@@ -220,7 +221,7 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     rosa, researcher, collection, study
 ):
     """The newest evaluation is of the study's qrels; a newer pool and a second study are not."""
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     other_study = rating_study("grades", n_items=2, owner=researcher, team=collection.team)
     for who in ("Ann", "Bob", "Cleo"):
         for item in other_study.items.all():
@@ -281,7 +282,7 @@ def test_a_report_names_runs_that_made_no_pool(rosa, researcher, collection, stu
 def test_a_report_says_first_when_labels_are_no_better_than_chance(rosa, collection, study):
     for topic in range(3, 12):
         tick(study, "Bob", f"t{topic:02}", ["a"], round=2)
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     make_qrels(rosa, study)
     request(collection, qrels=list(collection.files.qrels()), runs=two_runs(collection))
     codes = write_report(rosa, collection)[1]

@@ -14,7 +14,8 @@ from annotation.flags import store_evidence
 from annotation.models import Study, StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
-from annotation.study_facts import AGREEMENT, REPORT, StudyFacts, compute, simulation_notice
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, REPORT, StudyFacts, simulation_notice
 from config.samples import write_report
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
@@ -60,7 +61,7 @@ def study(researcher):
         bonus_fees_usd=0, held_usd=0, n_accepted=0, n_submitted=1, n_approved=0, n_rejected=0,
         n_returned=2, n_abandoned=1,
     )  # fmt: skip
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     return study
 
 
@@ -220,8 +221,8 @@ def test_the_report_of_the_sample_is_light_and_has_what_the_demonstration_names(
     rosa, researcher, tmp_path
 ):
     study = rated_sample(researcher)
-    compute(study, AGREEMENT)
-    compute(study, REPORT)
+    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(REPORT).compute_now(study)
     page = text_of(rosa, study, "report.html")
     assert len(page.encode()) <= 500_000
     # Letters of a picture or a script in base64 say nothing.

@@ -16,7 +16,8 @@ from django.urls import reverse
 from scipy import stats
 
 from accounts.models import User
-from annotation.study_facts import AGREEMENT, REPORT, VALIDATION, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, REPORT, VALIDATION
 from tests.console.sample_study import rated_sample
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -41,7 +42,7 @@ def files(stored_for_module):
         return b"".join(answer.streaming_content) if answer.streaming else answer.content
 
     for result in (AGREEMENT, VALIDATION, REPORT):
-        compute(study, result)
+        find_study_kind(result).compute_now(study)
     return {
         "judgments": pd.read_csv(io.BytesIO(read("download", "judgments.csv"))),
         "scores": pd.read_csv(io.BytesIO(read("download", "scores.csv"))),

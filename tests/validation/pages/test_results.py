@@ -1,21 +1,15 @@
 import pytest
 
 from annotation.flags import count_judgments_change, unflag_submissions
-from annotation.models import Submission
+from annotation.models import Study, Submission
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
-from annotation.study_facts import (
-    AGREEMENT,
-    VALIDATION,
-    compute,
-    fingerprint,
-    is_stored,
-)
 from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import CorrelationRecord
-from validation.study_results import require_validation
+from validation.result_kinds.human_results import HumanResultsKind
+from validation.result_kinds.validation import ValidationKind
 from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +33,12 @@ def pooled_text(study):
 
 
 def rows_of(study, **which):
-    return StoredResults(require_validation(study).version).rows(CorrelationRecord, **which)
+    return StoredResults(ValidationKind().require(study)).rows(CorrelationRecord, **which)
+
+
+def fingerprint(study, kind=ValidationKind):
+    counted = Study.objects.only("judgments_version", "scores_version")
+    return kind().fingerprint(counted.get(pk=study.pk))
 
 
 def set_status(status, **which):
@@ -52,21 +51,21 @@ def set_status(status, **which):
 
 def test_an_unchanged_study_is_read_once(django_assert_num_queries):
     study = scored_study()
-    first = AgreementKind().require(study), require_validation(study)
+    first = AgreementKind().require(study), ValidationKind().require(study)
     with django_assert_num_queries(4):  # two fingerprints, two versions
-        again = AgreementKind().require(study), require_validation(study)
+        again = AgreementKind().require(study), ValidationKind().require(study)
     assert again == first
 
 
 def test_a_result_is_kept_until_what_it_rests_on_changes():
     study = rated_study()
-    assert not is_stored(study, AGREEMENT)
-    compute(study, AGREEMENT)
+    assert not AgreementKind().is_stored(study)
+    AgreementKind().compute_now(study)
     study.refresh_from_db()
-    assert is_stored(study, AGREEMENT)
+    assert AgreementKind().is_stored(study)
     rate(study, "Cyd", "d0", {"alpha": 90})
     study.refresh_from_db()
-    assert not is_stored(study, AGREEMENT)
+    assert not AgreementKind().is_stored(study)
 
 
 def test_rejected_withdrawn_and_new_submissions_change_the_agreement_shown():
@@ -95,10 +94,13 @@ def test_a_doubted_submission_makes_the_results_anew():
     unflag_submissions(submissions=Submission.objects.all())
     assert fingerprint(study) not in (before, doubted_only)
     # Scores leave the agreement as it is.
-    before = fingerprint(study, AGREEMENT), fingerprint(study, VALIDATION)
+    before = (
+        fingerprint(study, AgreementKind),
+        fingerprint(study),
+    )
     add_scores(study)
-    assert fingerprint(study, AGREEMENT) == before[0]
-    assert fingerprint(study, VALIDATION) != before[1]
+    assert fingerprint(study, AgreementKind) == before[0]
+    assert fingerprint(study) != before[1]
 
 
 @pytest.mark.parametrize("n_items", [3, 30])
@@ -112,8 +114,8 @@ def test_a_fingerprint_costs_the_same_however_much_there_is(n_items, django_asse
 
 def test_new_and_other_scores_change_the_correlations_shown():
     study = rated_study()
-    assert study.slug in require_validation(study).reason
-    assert require_validation(study).version is None
+    assert study.slug in ValidationKind().require(study).facts["reason"]
+    assert not ValidationKind().require(study).record
     add_scores(study)
     before = pooled_text(study)
     assert before.n_rows == 6
@@ -128,8 +130,8 @@ def test_studies_with_the_same_content_are_kept_apart():
     assert fingerprint(first) != before
     add_scores(first)
     rate(first, "Ann", "d0", {"alpha": 1, "beta": 2})
-    assert require_validation(first).version.subject == first
-    assert "'second'" in require_validation(second).reason
+    assert ValidationKind().require(first).subject == first
+    assert "'second'" in ValidationKind().require(second).facts["reason"]
     assert fingerprint(second) == before
 
 
@@ -140,5 +142,5 @@ def test_computing_tells_how_far_it_is():
         steps.append(total)
         yield from things
 
-    compute(scored_study(), VALIDATION, progress)
+    HumanResultsKind().compute_now(scored_study(), progress)
     assert steps == [1]

@@ -12,15 +12,8 @@ from accounts.roles import Role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Study, Submission, WrittenAnswer
-from annotation.study_facts import (
-    AGREEMENT,
-    REPORT,
-    RESULTS,
-    VALIDATION,
-    Raters,
-    compute,
-    simulation_notice,
-)
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION, Raters, simulation_notice
 from results.models import Result
 from tests.annotation.studies import (
     doubt,
@@ -37,7 +30,8 @@ from tests.console.filled import add_batch, add_scores, scored_study, store_vali
 from tests.console.pages import words_of
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
 from validation.documents.terms import CUT, on_scale
-from validation.study_results import current_human_results
+from validation.result_kinds.human_results import current_human_results
+from validation.result_kinds.report import ReportKind
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -65,7 +59,7 @@ def stored_rows(study, name):
 
 
 def report_page(study):
-    return list_validations(study).first().parts.get(name="report.html").content.decode()
+    return ReportKind().list_results(study).get().parts.get(name="report.html").content.decode()
 
 
 def view_of(answer):
@@ -113,7 +107,7 @@ def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
     study = clear_study(researcher)
     add_scores(study)
     for name in (RESULTS, VALIDATION):
-        compute(study, name)
+        find_study_kind(name).compute_now(study)
     validation = StoredResults(list_validations(study).get())
     assert stored_rows(study, "systems") == list(map(plain, validation.rows(RatedSystemRecord)))
     assert stored_rows(study, "pairs") == list(map(plain, validation.rows(RatedPairRecord)))
@@ -276,7 +270,7 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, resear
     shown = view_of(page).verdict
     assert (shown.purchase, shown.price) == (verdict.purchase, "")
     assert "?buy=" not in html(page)
-    compute(study, REPORT)  # whose files everybody in the study reads
+    find_study_kind(REPORT).compute_now(study)  # whose files everybody in the study reads
     report = report_page(study)
     assert escape(verdict.purchase) in report
     assert "$0.10" not in report
@@ -351,7 +345,7 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_v
     assert leader(look(study, "study")).rests_on.startswith(shown)
     assert view_of(look(clear_study(researcher))).note_of_cuts == ""
     add_scores(study)
-    compute(study, REPORT)
+    find_study_kind(REPORT).compute_now(study)
     report = words_of(report_page(study))
     tables = set(re.findall(r"97\.00 \[\d\d\.\d\d, (\d+\.\d\d)\]", report))
     assert tables == {"100.00"}  # of every table that has the mean
@@ -361,7 +355,7 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_v
 
 def test_pages_of_a_preference_count_one_choice_of_an_item(look, researcher):
     study = preferred_study(researcher)
-    compute(study, AGREEMENT)
+    find_study_kind(AGREEMENT).compute_now(study)
     results, agreement = view_of(look(study)), view_of(look(study, "agreement"))
     shown = results.displayed
     assert (shown.n_judgments, shown.n_items, shown.n_annotators) == (36, 12, 3)
@@ -440,7 +434,7 @@ def test_pages_files_and_the_api_say_whether_answers_are_simulated(look, rosa, r
         Submission.objects.of(study).update(is_simulated=is_simulated)
         store_validation(study)
         for name in (AGREEMENT, RESULTS):
-            compute(study, name)
+            find_study_kind(name).compute_now(study)
         make_label_set(question=study.questions.first(), rule=Rule("mean"))
         notice = escape(simulation_notice(study)) or notice
         for name in (

@@ -15,7 +15,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Study
-from annotation.study_facts import REPORT, VALIDATION, compute
+from annotation.result_kinds.base import find_study_kind
+from annotation.study_facts import REPORT, VALIDATION
 from metrics.stored_scores import write_scores
 from results.models import ResultPart
 from tests.annotation.importing import command_output
@@ -54,7 +55,7 @@ def html(browser, study):
 
 @pytest.mark.slow
 def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fetch, study):
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     for chart in CHARTS:
         for theme, ground in (("light", "#ffffff"), ("dark", "#14171a")):
             spec = json.loads(fetch(study, chart, "json", theme=theme).content)
@@ -65,7 +66,7 @@ def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fe
         assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}.svg"'
     assert fetch(study, "forest", "png").content.startswith(b"\x89PNG")
     assert fetch(study, "forest", "pdf").content.startswith(b"%PDF")
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     values = {
         (row.metric, row.level, row.coefficient, row.by): row.value
         for row in StoredResults(list_validations(study).get()).rows(
@@ -93,7 +94,7 @@ def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study
 @pytest.mark.slow
 def test_what_is_not_there_is_not_found(fetch, study, rosa):
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
-    compute(study, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(study)
     assert fetch(study, "pie", "json").status_code == 404
     assert fetch(study, "forest", "exe").status_code == 404
     where = reverse("console:validation", args=[study.slug])
@@ -144,7 +145,7 @@ def test_the_report_can_be_taken_away_in_every_form_and_begins_as_the_metrics_pa
     ElementTree.fromstring(html.content.decode().removeprefix("<!DOCTYPE html>\n"))
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
     page_text(study, "validation")
-    compute(study, REPORT)
+    find_study_kind(REPORT).compute_now(study)
     content = ResultPart.objects.get(name="report.html").content.decode()
     beginning = words_of(content.partition("<section")[0])
     where = reverse("console:validation", args=[study.slug])
@@ -214,7 +215,7 @@ def stored_sized(stored_for_module):
             values=scores,
             is_primary=at < PRIMARY,
         )
-    compute(row, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(row)
     return row
 
 
@@ -283,7 +284,7 @@ def test_another_version_is_another_etag(rosa, sized):
     where = reverse("console:validation-picture", args=[sized.slug, "forest", "json"])
     before = rosa.get(where)["ETag"]
     write_scores(study=sized, metric="m0", signature="m0|v:1", values={("d0", "alpha"): 500.0})
-    compute(sized, VALIDATION)
+    find_study_kind(VALIDATION).compute_now(sized)
     answer = rosa.get(where, headers={"if-none-match": before})
     assert answer.status_code == 200
     assert answer["ETag"] != before

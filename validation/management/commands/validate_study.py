@@ -19,14 +19,9 @@ from validation.documents.metric_tables import ceiling_warnings
 from validation.documents.rated_systems import verdicts
 from validation.documents.terms import family
 from validation.plain_table import COEFFICIENTS, LEVELS
+from validation.result_kinds.validation import StoredVersion, make_validation
 from validation.results import Results
-from validation.versions import (
-    StoredResults,
-    StoredVersion,
-    diff_since,
-    make_validation,
-    studied_by,
-)
+from validation.versions import StoredResults, diff_since, studied_by
 
 
 class Command(BaseCommand):
