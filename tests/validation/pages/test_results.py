@@ -1,13 +1,17 @@
+import json
+
 import pytest
+from django.core.management import CommandError
 
 from annotation.flags import count_judgments_change, unflag_submissions
 from annotation.models import Study, Submission
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
 from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
+from tests.annotation.importing import command_output
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
-from validation.analysis.records import CorrelationRecord
+from validation.analysis.records import CorrelationRecord, plain
 from validation.result_kinds.human_results import HumanResultsKind
 from validation.result_kinds.validation import ValidationKind
 from validation.versions import StoredResults
@@ -144,3 +148,15 @@ def test_computing_tells_how_far_it_is():
 
     HumanResultsKind().compute_now(scored_study(), progress)
     assert steps == [1]
+
+
+def test_a_command_computes_and_prints_results_of_a_study():
+    study = scored_study()
+    people = json.loads(command_output("compute_result", "human_results", study.slug, "--json"))
+    assert {row["system"] for row in people["tables"]["systems"]} == {"alpha", "beta"}
+    metrics = json.loads(command_output("compute_result", "validation", study.slug, "--json"))
+    stored = [plain(row) for row in rows_of(study)]
+    assert metrics["tables"]["correlations"] == stored
+    assert "nll" in command_output("compute_result", "validation", study.slug)
+    with pytest.raises(CommandError):
+        command_output("compute_result", "validation", "nothing")
