@@ -34,7 +34,8 @@ NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
-    *("rehearsal", "rehearsal-delete"),
+    *("rehearsal", "rehearsal-delete", "preview-link", "preview-link-revoke"),
+    *("shared-preview", "shared-preview-page", "shared-preview-sent"),
     *(
         "recruit-draft",
         "recruit-act",
@@ -59,7 +60,7 @@ NOT_VISITED = {
     *("team-tokens", "team-token-revoke"),
     *("collections", "new-collection"),
     *("experiments", "new-experiment", "recommenders", "new-recommender"),
-    *("upload-picture", "how-many", "how-many-curve", "how-many-pilot"),
+    *("upload-picture", "upload-item", "how-many", "how-many-curve", "how-many-pilot"),
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
 TEAM_PAGES = ("team", "connections", "audit-log", "audit-log-file")
@@ -116,7 +117,14 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
         *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
         *("results", "search", "adjudication", "labels", "reasons", "validation"),
         *("report", "downloads", "members"),
-        *("review", "review-rules", "review-reasons", "protocol", "protocol-preview"),
+        *(
+            "review",
+            "review-rules",
+            "review-reasons",
+            "protocol",
+            "protocol-preview",
+            "protocol-size",
+        ),
         *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
     ]
     visits = {page: (page, dict(slug)) for page in pages}

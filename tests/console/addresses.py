@@ -129,7 +129,8 @@ ACTIONS = (
 
 # A file's, by who may import into its team; test_uploads.py tries them in every role.
 OF_UPLOADS = words("""
-    upload upload-progress upload-read upload-map upload-import upload-discard upload-picture""")
+    upload upload-progress upload-read upload-map upload-import upload-discard upload-picture
+    upload-item""")
 # For anybody signed in.
 COLLECTIONS = words("collections new-collection")
 EXPERIMENTS = words("experiments new-experiment recommenders new-recommender catalogues")

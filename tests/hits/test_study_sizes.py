@@ -135,7 +135,8 @@ def test_the_panel_follows_unsaved_values_in_few_statements_and_links_to_sample_
     with django_assert_max_num_queries(22):  # with session, user and access to the study
         answer = client.get(address)
     form = {"completion-assignments_per_item": "5", "n_questions": "1", "q0-about": "candidate"}
-    form |= {"q0-name": "helpful", "q0-kind": "likert", "q0-wording": "How?", "q0-points": "a\nb"}
+    form |= {"q0-name": "helpful", "q0-kind": "likert", "q0-wording": "How?"}
+    form |= {"q0-n_points": "2", "q0-point0": "a", "q0-point1": "b"}
     changed = client.post(address, form)
     assert changed.context["size"].n_assignments == 5 * N_ITEMS
     assert changed.context["size"].precision.scale == (1, 2)

@@ -365,7 +365,7 @@ def test_pages_of_a_preference_count_one_choice_of_an_item(look, researcher):
         assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == (12, 3, 36)
     disagreement = look(study, "disagreement")
     for view in (agreement, view_of(disagreement)):
-        assert view.displayed.question.is_one_choice
+        assert view.study_question.is_one_choice
     assert "<table" not in html(disagreement)  # no candidate is in dispute
     page = look(study, "adjudication")
     assert page.context["question"].is_one_choice
