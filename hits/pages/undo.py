@@ -27,11 +27,13 @@ def add_undo_step(
 ) -> None:
     """Keep `before`. Changes of one field, one after another, are one step, unless somebody else's
     are overwritten."""
-    path = _changed_path(plain_document(before), plain_document(after))
+    plain = plain_document(after)
+    path = _changed_path(plain_document(before), plain)
     if path is None:
         return
     steps = _steps(session, study)
-    if is_overwritten or not steps or not path or steps[-1]["path"] != list(path):
+    is_same_field = steps and steps[-1]["path"] == list(path) and _is_field(plain, path)
+    if is_overwritten or not is_same_field:
         text = json.dumps(plain_document(before), ensure_ascii=False)
         steps.append({"document": text, "path": list(path)})
     while len(steps) > MOST_STEPS or sum(len(step["document"]) for step in steps) > MOST_CHARACTERS:
@@ -65,6 +67,13 @@ def _key(study: Study) -> str:
 
 def _steps(session: SessionBase, study: Study) -> list[dict[str, Any]]:
     return list(session.get(_key(study), []))
+
+
+def _is_field(document: Any, path: FaultPath) -> bool:
+    # Questions that are added or moved change a list, each time as a step of its own.
+    for name in path:
+        document = document.get(name) if isinstance(document, Mapping) else document[name]
+    return not isinstance(document, Mapping | list)
 
 
 def _changed_path(before: Any, after: Any) -> FaultPath | None:

@@ -45,7 +45,6 @@ class Reader:
         control = self._control(name)
         # A page whose job has ended loads itself anew, and would take a click away with it.
         self.page.wait_for_load_state("networkidle")
-        control.scroll_into_view_if_needed()
         control.click()
         self.page.wait_for_load_state()
 
@@ -115,6 +114,8 @@ class Reader:
         pattern = re.compile(f"^{re.escape(name.removesuffix('…'))}{ending}")
         frame = self.page.frame_locator("iframe#task")
         places = [_controls(root, pattern) for root in (self.page, frame)]
+        # A fold's summary has no role that is looked up by name.
+        places.append(self.page.locator("summary").filter(has_text=pattern, visible=True))
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while time.monotonic() < deadline:
             for place in places:
@@ -128,8 +129,7 @@ def _controls(root, pattern):
     first, *others = [root.get_by_role(role, name=pattern) for role in CONTROLS]
     for other in others:
         first = first.or_(other)
-    # A fold's summary has no role that is looked up by name.
-    return first.or_(root.locator("summary").filter(has_text=pattern)).filter(visible=True)
+    return first.filter(visible=True)
 
 
 @pytest.fixture
