@@ -26,7 +26,7 @@ def words(text):
 
 
 VIEWED = """
-    study items item protocol protocol-preview try-item launch rehearsal answers batch agreement
+    study items item protocol protocol-preview try-item launch answers batch agreement
     search annotators disagreement agreement-picture adjudication labels reasons
     work members"""
 OF_SYSTEMS = """
@@ -47,8 +47,8 @@ ASKING_FIRST = table(
 )
 # They lead on to another page of the study.
 LEADING_ON = table((P.VIEW, "try former-publish"))
-# What a form that is not saved yet comes to, or what is saved.
-FOLLOWING = table((P.VIEW, "protocol-size"))
+# What a form that is not saved yet comes to, or what is saved; a rehearsal, which a post begins.
+FOLLOWING = table((P.VIEW, "protocol-size rehearsal"))
 PAGES_OF_A_STUDY = SHOWN_OF_A_STUDY | ASKING_FIRST | LEADING_ON | FOLLOWING
 PAGES_OF_A_STUDY |= table((P.OWN, "recruit-file"))
 ACTIONS_OF_A_STUDY = table(
