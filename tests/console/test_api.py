@@ -112,7 +112,7 @@ def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researche
             answer = rosa.get(reverse(f"console:api-study-{name}", args=[study.slug]))
             assert (answer.status_code, answer["Retry-After"]) == (202, "2")
     jobs = Job.objects.all()
-    assert [job.arguments["names"] for job in jobs] == [["validation"], ["agreement"]]
+    assert [job.arguments["kind"] for job in jobs] == ["validation", "agreement"]
 
 
 @pytest.mark.slow
