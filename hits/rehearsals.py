@@ -402,7 +402,8 @@ def _compute_results(running: RunningJob, rehearsal: Study) -> None:
 
 @transaction.atomic
 def make_report(rehearsal: Study, qualities: Qualities, chosen: dict[str, Any]) -> Result:
-    """Store what the rehearsal found about the study: counts, and findings with a code."""
+    """Store the rehearsal's report on the study: counts, and findings with a code."""
+    words = _page_words(rehearsal)
     facts = {
         "n_annotators": Annotator.objects.filter(study=rehearsal).count(),
         "n_items": rehearsal.items.count(),
@@ -412,9 +413,9 @@ def make_report(rehearsal: Study, qualities: Qualities, chosen: dict[str, Any]) 
         "n_checks": CheckAnswer.objects.filter(submission__item__study=rehearsal).count(),
         "n_rows": Judgment.objects.of(rehearsal).count(),
         "shown_first": _shown_first(rehearsal),
-        "typical_seconds": _typical_seconds(rehearsal),
+        "typical_seconds": _typical_seconds(rehearsal, words),
     }
-    findings = list(_findings(rehearsal, qualities))
+    findings = list(_findings(rehearsal, qualities, words))
     Result.objects.of(rehearsal, REPORT_KIND).delete()
     return create_result(
         subject=rehearsal,
@@ -455,18 +456,19 @@ def _page_words(rehearsal: Study) -> dict[str, int]:
     return words
 
 
-def _typical_seconds(rehearsal: Study) -> float:
+def _typical_seconds(rehearsal: Study, words: dict[str, int]) -> float:
     page = page_size(study_texts(rehearsal))
-    words = _page_words(rehearsal).values()
-    return median(replace(page, n_words=n).seconds(TYPICAL) for n in words)
+    return median(replace(page, n_words=n).seconds(TYPICAL) for n in words.values())
 
 
-def _findings(rehearsal: Study, qualities: Qualities) -> Iterator[dict[str, Any]]:
+def _findings(
+    rehearsal: Study, qualities: Qualities, words: dict[str, int]
+) -> Iterator[dict[str, Any]]:
     yield from _unanswered(rehearsal)
     unreadable = Assignment.objects.filter(hit__batch__study=rehearsal).unreadable()
     if n := unreadable.count():
         yield {"code": "unreadable", "n": n, "problem": unreadable[0].problem[:200]}
-    long_pages = {key: n for key, n in _page_words(rehearsal).items() if n > LONG_PAGE_WORDS}
+    long_pages = {key: n for key, n in words.items() if n > LONG_PAGE_WORDS}
     if long_pages:
         yield {"code": "long_pages", "items": list(long_pages), "words": max(long_pages.values())}
     if without := _items_without_pictures(rehearsal):

@@ -22,8 +22,9 @@ def workers_text(draft: Batch) -> str:
         return ""
     parts = list(_requirements(draft))
     if not parts:
-        return _("Who may work: any worker of the marketplace.")
-    return _("Who may work: %(requirements)s.") % {"requirements": "; ".join(parts)}
+        return _("Any annotator of the marketplace.")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _requirements(draft: Batch) -> Iterator[str]:

@@ -27,14 +27,14 @@ from hits.pages.connections import (
     request_site,
     store_budget,
 )
-from hits.pages.pricing import LaunchView
+from hits.pages.pricing import PRICE_CHANGED, LaunchView
 from hits.pages.terms import SAMPLE, UNSURE
 from hits.plans import plan_batch
 from hits.preflight import Finding, fault
 from hits.progress import progress_of
 from hits.publications import awaits_publication, is_being_published, request_publication
 
-PRICE_CHANGED = "price_changed"
+# Of a sum that a form sends back, as it is shown again.
 LONGEST_PRICE = 20
 
 

@@ -92,6 +92,8 @@ OF_WORKERS = (
     "wave_size",
 )
 
+PRICE_CHANGED = "price_changed"
+
 
 @dataclass
 class LaunchView:
@@ -424,6 +426,11 @@ class LaunchView:
     @property
     def faults(self) -> list[Finding]:
         return [each for each in self.findings if each.level is Level.FAULT]
+
+    @property
+    def holding_faults(self) -> list[Finding]:
+        """Those that the next press meets again: a new price is accepted by pressing."""
+        return [each for each in self.faults if each.code != PRICE_CHANGED]
 
     @property
     def pending_findings(self) -> list[Finding]:

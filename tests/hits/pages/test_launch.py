@@ -337,7 +337,7 @@ def test_a_changed_price_and_then_a_budget_hold_the_launch(rosa, study, connecti
     before = form_of(check_page(rosa, study))
     refusal = press(rosa, study, before | {"reward_usd": "0.99", "days": "9"})
     view = refusal.context["view"]
-    assert [one.code for one in view.faults] == ["price_changed"]
+    assert ([one.code for one in view.faults], view.holding_faults) == (["price_changed"], [])
     # The old and the new sum are shown; choices are kept, and one more press publishes.
     assert all(usd in view.faults[0].message for usd in (before["total"], "8.91"))
     again = form_of(refusal)
