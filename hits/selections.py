@@ -4,6 +4,7 @@ from hashlib import sha256
 from itertools import chain, zip_longest
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _, ngettext
 
 from annotation.models.studies import ItemQuerySet
@@ -55,11 +56,13 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
     if keys := practised_keys(batch.document):
         items = items.exclude(key__in=keys)
     if earlier := batch.selection.get(OF_ROUND):
-        earlier_hits = Hit.objects.published().filter(
-            batch__study=batch.study_id, batch__round=earlier
-        )
-        items = items.filter(pk__in=earlier_hits.order_by().values("item"))
+        items = items.filter(pk__in=items_of_round(batch.study_id, earlier))
     return items
+
+
+def items_of_round(study_id: int, round_: int) -> QuerySet[Hit, dict[str, Any]]:
+    hits = Hit.objects.published().filter(batch__study=study_id, batch__round=round_)
+    return hits.order_by().values("item").distinct()
 
 
 def selected_items(draft: Batch) -> dict[int, float | None]:

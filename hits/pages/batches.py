@@ -35,6 +35,7 @@ from hits.pages.changes import (
 )
 from hits.pages.offers import OfferForm
 from hits.pages.participants import RecruitView, action_form, action_values
+from hits.pages.terms import further_round
 from hits.participants import BONUS
 from hits.practice import practice_report
 from hits.progress import (
@@ -81,6 +82,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
         "batches": batches,
         "is_offered_here": is_offered_here(batches),
         "undrafted": batches_without_study(batches),
+        "further_round": further_round(batches),
         "job": jobs_of(study).of_kind(COLLECT, ANSWER_BY_CROWD).first(),
     }
     return study_page(request, study, "hits/answers", context)

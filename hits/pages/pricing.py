@@ -31,7 +31,9 @@ from hits.pages.terms import (
     SAMPLE,
     THE_REST,
     UNSURE,
+    FurtherRound,
     LaunchForm,
+    further_round,
     initial_terms,
     purchase,
     second_round,
@@ -57,7 +59,7 @@ from hits.preflight import (
 from hits.progress import is_offered_here
 from hits.readiness import Funds, PageCheck, funds_of, page_check, request_check, texts_fingerprint
 from hits.recruited_batches import batches_without_study
-from hits.selections import OF_ROUND, items_without_hit
+from hits.selections import OF_ROUND, items_of_round, items_without_hit
 from hits.wages import (
     SUGGESTED_HOURLY_USD,
     Duration,
@@ -160,7 +162,7 @@ class LaunchView:
         usable = {connection.pk for connection in self.connections}
         own = [batch for batch in self.batches if batch.connection_id in usable]
         if self.data is None and self.again is not None:
-            n_items = self.again.hits.order_by().values("item").distinct().count()
+            n_items = items_of_round(self.study.pk, self.again.round).count()
             content = {"connection": self.connections[0].pk}
             content |= second_round(self.again, self.batches, n_items)
         elif self.data is None:
@@ -271,6 +273,10 @@ class LaunchView:
         if self.data is not None or self.again is not None or self.is_elsewhere:
             return False
         return bool(self.batches and self.draft is not None and not self.n_left)
+
+    @cached_property
+    def further_round(self) -> FurtherRound | None:
+        return None if self.again else further_round(self.batches)
 
     @property
     def later(self) -> Choice | None:

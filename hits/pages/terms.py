@@ -1,6 +1,7 @@
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,15 @@ from hits.requirements import (
     who_may_work,
     worker_id_errors,
 )
-from hits.selections import OF_ROUND, REST, item_list, least_sure, of_round, sample
+from hits.selections import (
+    OF_ROUND,
+    REST,
+    item_list,
+    items_of_round,
+    least_sure,
+    of_round,
+    sample,
+)
 from metrics.models import ScoringRun
 
 MINUTE, DAY = 60, 24 * 3600
@@ -338,12 +347,39 @@ def _terms_of_protocol(study: Study) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class FurtherRound:
+    """Round `number`, in which other annotators judge `n_items` of the `n_asked` items of
+    `batch`'s round again."""
+
+    batch: Batch
+    number: int
+    n_items: int
+    n_asked: int
+
+
+def further_round(batches: Iterable[Batch]) -> FurtherRound | None:
+    """What follows a study's batches (counted by `progressing`): another round on the first one's
+    items, once that has answers."""
+    ordered = sorted(batches, key=lambda batch: (batch.round, -batch.pk))
+    first = [batch for batch in ordered if batch.round == ordered[0].round]
+    if not any(batch.n_collected for batch in first):
+        return None
+    n_asked = items_of_round(first[0].study_id, first[0].round).count()
+    n_items = _second_round_size(first[0], n_asked)
+    return FurtherRound(first[0], ordered[-1].round + 1, n_items, n_asked)
+
+
+def _second_round_size(batch: Batch, n_items: int) -> int:
+    share = batch.document.completion.second_round_share
+    return max(1, round(share * n_items)) if share else pilot_size(n_items)
+
+
 def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[str, Any]:
     rounds = sorted({each.round for each in batches if each.study_id == batch.study_id})
-    share = batch.document.completion.second_round_share
     return _terms_of(batch) | {
         "how": SAMPLE,
-        "n_items": max(1, round(share * n_items)) if share else pilot_size(n_items),
+        "n_items": _second_round_size(batch, n_items),
         "seed": rounds[-1] + 1,
         "round": rounds[-1] + 1,
         "of_round": batch.round,

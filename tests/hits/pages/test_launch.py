@@ -51,7 +51,7 @@ from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.codes import codes_on, message_codes, refused
-from tests.console.filled import add_batch
+from tests.console.filled import add_assignment, add_batch
 from tests.console.pages import words_of
 from tests.console.work import work_off
 from tests.hits.work import hand_in, hit_on, published_batch
@@ -282,6 +282,12 @@ def test_a_second_round_is_of_a_sample_of_the_items_and_other_workers(rosa, stud
     pilot = Batch.objects.get()
     address = reverse("console:batch", args=[study.slug, pilot.pk])
     assert f"again={pilot.pk}" in rosa.get(address).content.decode()
+    places = [
+        reverse(f"console:{name}", args=[study.slug]) for name in ("launch", "answers", "study")
+    ]
+    assert_second_round(rosa, places, [])
+    add_assignment(pilot.hits.first())
+    assert_second_round(rosa, places, [f"/studies/ratings/launch/?again={pilot.pk}"])
     answer = check_page(rosa, study, again=pilot.pk)
     view = answer.context["view"]
     assert "further_round" in launch_codes(rosa, study, again=pilot.pk)
@@ -298,6 +304,13 @@ def test_a_second_round_is_of_a_sample_of_the_items_and_other_workers(rosa, stud
     # The rest of the first round comes before that of the second.
     draft = check_page(rosa, study).context["view"].draft
     assert (draft.round, draft.selection, draft.excluded_rounds) == (1, {"rest": True}, [])
+
+
+def assert_second_round(browser, addresses, links):
+    for address in addresses:
+        content = browser.get(address).content.decode()
+        assert re.findall(r'href="([^"]*\?again=[^"]*)"', content) == links
+        assert codes_on(content).count("further_round_offered") == len(links)
 
 
 @pytest.mark.slow
