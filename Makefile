@@ -105,7 +105,6 @@ bare: $(INSTALLED)-dev
 
 long: $(INSTALLED)-dev
 	$(BIN)/python -m benchmarks.faults
-	$(BIN)/python -m benchmarks.faults.loop
 	$(BIN)/python -m benchmarks.machines --seconds 3600 --write
 	test -z "$$(command -v debootstrap)" || $(MAKE) image bare
 	$(BIN)/python -m benchmarks.recruited_arrivals

@@ -1,4 +1,4 @@
-"""Speed of stats.agreement and stats.aggregation beside other programs.
+"""Speed of stats.agreement beside other programs.
 
 Run ``python -m benchmarks.agreement``. Each line is timed in one run on one machine; only the
 ratio carries over to another. A star marks loops timed in part and scaled up.
@@ -6,9 +6,7 @@ ratio carries over to another. A star marks loops timed in part and scaled up.
 
 import json
 import resource
-from collections import Counter, defaultdict
 from collections.abc import Callable
-from math import exp, log
 from time import perf_counter
 from typing import Any
 
@@ -18,96 +16,7 @@ import pandas as pd
 from sklearn.metrics import cohen_kappa_score
 
 from benchmarks.commands import parse_options, run_again, say
-from stats.aggregation import METHODS, aggregate
 from stats.agreement import krippendorff_alpha, pairwise_kappa
-from stats.annotators import annotator_quality, near_duplicates
-
-ROUNDS = 3
-
-
-def plain_majority(frame: pd.DataFrame) -> dict[int, set[int]]:
-    votes: dict[int, Counter[int]] = defaultdict(Counter)
-    for item, _, value in frame.itertuples(index=False):
-        votes[item][value] += 1
-    return {
-        item: {value for value, count in counts.items() if count == max(counts.values())}
-        for item, counts in votes.items()
-    }
-
-
-def plain_dawid_skene(frame: pd.DataFrame, n_categories: int, rounds: int) -> np.ndarray:
-    rows = list(frame.itertuples(index=False, name=None))
-    by_item = defaultdict(list)
-    for item, annotator, value in rows:
-        by_item[item].append((annotator, value))
-    classes = range(n_categories)
-    posterior = {
-        item: [sum(value == k for _, value in judgments) / len(judgments) for k in classes]
-        for item, judgments in by_item.items()
-    }
-    for _ in range(rounds):
-        prior = [sum(p[k] for p in posterior.values()) / len(posterior) for k in classes]
-        counts: dict[tuple[int, int, int], float] = defaultdict(float)
-        totals: dict[tuple[int, int], float] = defaultdict(float)
-        for item, annotator, value in rows:
-            for k in classes:
-                counts[annotator, k, value] += posterior[item][k]
-                totals[annotator, k] += posterior[item][k]
-        for item, judgments in by_item.items():
-            joint = [
-                log(max(prior[k], 1e-300))
-                + sum(
-                    log(max(counts[a, k, v], 1e-300) / max(totals[a, k], 1e-300))
-                    for a, v in judgments
-                )
-                for k in classes
-            ]
-            shares = [exp(term - max(joint)) for term in joint]
-            posterior[item] = [share / sum(shares) for share in shares]
-    return np.array([posterior[item] for item in sorted(posterior)])
-
-
-def compare_majority(n_labels: int) -> None:
-    frame = crowd(n_labels, 200, 5)
-    own, result = seconds(lambda: aggregate(*columns(frame), method="majority"))
-    other, winners = seconds(lambda: plain_majority(frame), repeats=1)
-    wrong = sum(label not in winners[item] for item, label in result.label_by_item.items())
-    report(f"majority, {n_labels:,} labels", own, other, float(wrong))
-
-
-def compare_dawid_skene(n_labels: int) -> None:
-    frame = crowd(n_labels, 200, 5)
-    own, result = seconds(
-        lambda: aggregate(*columns(frame), method="dawid_skene", tolerance=0, max_iterations=ROUNDS)
-    )
-    other, expected = seconds(lambda: plain_dawid_skene(frame, 5, ROUNDS + 1), repeats=1)
-    difference = float(np.abs(result.probabilities.to_numpy() - expected).max())
-    report(f"dawid_skene, {ROUNDS} rounds, {n_labels:,} labels", own, other, difference)
-
-
-def time_to_the_end(n_labels: int) -> None:
-    frame = crowd(n_labels, 200, 5)
-    for method in METHODS:
-        if method == "bradley_terry":
-            continue  # its items are candidates, of which no crowd has 25,000
-        own, result = seconds(lambda name=method: aggregate(*columns(frame), method=name), 1)
-        state = {None: "", True: "converged", False: "not converged"}[result.converged]
-        rounds = f"{result.iterations} rounds" if result.iterations else ""
-        say(f"{method:<20} {n_labels:,} labels {own:9.4f} s  {rounds} {state}")
-    others: dict[str, Callable[[], Any]] = {
-        "annotator_quality": lambda: annotator_quality(*columns(frame), level="nominal"),
-        "near_duplicates": lambda: near_duplicates(*columns(frame)),
-    }
-    for name, act in others.items():
-        say(f"{name:<20} {n_labels:,} labels {seconds(act, 1)[0]:9.4f} s")
-
-
-def compare_aggregation() -> None:
-    for n_labels in (10_000, 100_000):
-        compare_majority(n_labels)
-        compare_dawid_skene(n_labels)
-    time_to_the_end(100_000)
-
 
 PAIRS_TIMED = 300
 RESAMPLES = 1_000
@@ -248,7 +157,6 @@ def main() -> None:
     compare_bootstrap("interval", 101, 100_000)
     compare_pairs(10_000, 50)
     compare_pairs(100_000, 500)
-    compare_aggregation()
 
 
 if __name__ == "__main__":

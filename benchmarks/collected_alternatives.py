@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ import torch
 
 from benchmarks.commands import POSTGRES, parse_options, say, source
 from benchmarks.marketplace_site import requester_and_marketplace
-from benchmarks.simulation import KINDS, trained
 from simulation.catalogue import Catalogue
 from simulation.comparisons import causes
 from simulation.critics import AttributeCritic, Critic
@@ -30,7 +30,8 @@ from simulation.dialogues import DialogueLog, simulate
 from simulation.drawn_products import drawn_catalogue
 from simulation.experiments import Experiment, Settings, outcomes, run_experiment
 from simulation.recommenders import RandomRecommender, Recommender, ShuffledCritic, WithoutHistory
-from simulation.recommenders.trained.settings import items_of
+from simulation.recommenders.trained.settings import items_of, settings_of
+from simulation.recommenders.trained.training import read_checkpoint, read_recommender, train
 from simulation.reports import report_text
 from simulation.targets import Targets, from_judgments, targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
@@ -40,6 +41,7 @@ from stats.ranking.topic_means import TopicDifference, compare_over_topics
 
 NDCG = measure("nDCG@10")
 LISTED = 50
+KINDS = ("gru-sl", "gru-rl", "ege")
 # Whose last lists are pooled: alternatives of the third are found by others or by chance.
 POOLED = ("gru-sl", "ege")
 
@@ -55,6 +57,24 @@ class Claim:
     @property
     def holds(self) -> bool:
         return bool(self.difference.ci_low > 0)
+
+
+def trained(
+    catalogue: Catalogue, critic: Critic, folder: Path, epochs: dict[str, int]
+) -> list[Recommender]:
+    for kind, n in epochs.items():
+        start = folder / "gru-sl.pt" if kind == "gru-rl" else None
+        settings = settings_of(kind, epochs=n)
+        path, started = folder / f"{kind}.pt", process_time()
+        done = read_checkpoint(path).epoch if path.exists() else 0
+        checkpoint = train(catalogue, critic, settings, path, start_from=start)
+        seconds = (process_time() - started) / max(1, checkpoint.epoch - done)
+        say(
+            f"{kind}: {seconds:.1f} s of one core per epoch on {len(catalogue):,} items, "
+            f"validation nDCG@10 {checkpoint.origin()['best_validation']:.3f} after "
+            f"{checkpoint.epoch} epochs"
+        )
+    return [read_recommender(folder / f"{kind}.pt", catalogue, critic) for kind in epochs]
 
 
 def dialogues_of(

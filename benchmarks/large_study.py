@@ -21,7 +21,6 @@ from statistics import median
 from typing import Any
 
 from benchmarks.commands import DATABASE, parse_options, run_again, say, say_head, say_row, source
-from benchmarks.imports import write_responses
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 SYSTEMS, ANNOTATORS, QUESTION = ("alpha", "beta"), ("a1", "a2", "a3"), "appropriateness"
@@ -29,6 +28,13 @@ RESPONSES, JUDGMENTS = "responses.csv", "judgments.csv"
 ITEMS_STUDY, STUDY = "responses", "judged"
 N_VISITS = 5
 EXPORTS = ("items.csv", "judgments.csv", "judgments.parquet", "submissions.csv", "scores.csv")
+
+
+def write_responses(path: Path, n_items: int) -> None:
+    with path.open("w") as file:
+        file.write("item,system,context,response\n")
+        for item, name in product(range(n_items), SYSTEMS):
+            file.write(f"item-{item:06},{name},What about {item}?,Let {name} wait {item}.\n")
 
 
 def write_judgments(path: Path, n_items: int) -> None:
@@ -143,7 +149,7 @@ def main() -> None:
     say(f"{describe_machine()}; commit {source()}\n")
     say_head("step", "rows", "s", "a second", "peak memory")
     with fresh_database(options.database_url), tempfile.TemporaryDirectory() as folder:
-        write_responses(Path(folder, RESPONSES), options.items, SYSTEMS)
+        write_responses(Path(folder, RESPONSES), options.items)
         write_judgments(Path(folder, JUDGMENTS), options.items)
         for step in STEPS:
             record = run_again("benchmarks.large_study", options, step=step, folder=folder)

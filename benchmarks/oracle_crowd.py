@@ -12,14 +12,23 @@ import numpy as np
 from django.core.management import call_command
 
 from annotation.models import Study
-from benchmarks.simulation import LEAST_SHARED, shares
 from hits.crowd.replay import crowd_names, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch
 from hits.requirements import countries_of
 from simulation.catalogue import Attributes, Catalogue
 from simulation.dialogues import DialogueLog
-from simulation.drawn_products import drawing, title
+from simulation.drawn_products import WEIGHTS, drawing, title
+from stats.arguments import Floats, Integers
+
+# An oracle annotator accepts a pooled item that shares so much of what attributes make up.
+LEAST_SHARED = 0.75
+
+
+def shares(catalogue: Catalogue, items: Integers, target: int) -> Floats:
+    assert isinstance(catalogue.attributes, Attributes)
+    codes, weights = catalogue.attributes.codes, np.array(WEIGHTS) / sum(WEIGHTS)
+    return np.asarray(((codes[items] == codes[target]) * weights).sum(axis=1))
 
 
 class OracleAnswers(SimulatedAnswers):

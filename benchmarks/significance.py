@@ -1,27 +1,15 @@
-"""Rejection rates and speed of stats.significance: ``python -m benchmarks.significance``.
+"""Rejection rates of stats.significance: ``python -m benchmarks.significance``.
 
 The rates are of tests at .05 on simulated studies in which both metrics follow the human
-ratings equally well, so that .05 is right and less is careful. A permutation test is shown with
-its speed beside a loop over scipy, timed on a few permutations and scaled up.
+ratings equally well, so that .05 is right and less is careful.
 """
 
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any
-
 import numpy as np
-import scipy.stats
 
 from benchmarks.commands import parse_options, say
-from stats.significance import compare_metrics, permutation_test
+from stats.significance import compare_metrics
 
 ALPHA = 0.05
-LOOPED = 5
-SCIPY = {
-    "pearson": scipy.stats.pearsonr,
-    "spearman": scipy.stats.spearmanr,
-    "kendall": scipy.stats.kendalltau,
-}
 Study = dict[str, np.ndarray]
 
 
@@ -82,49 +70,8 @@ def report_rates(trials: int) -> None:
         say(f"{' '.join(test):40} {rates[0]:11.3f} {rates[1]:15.3f}")
 
 
-def seconds(action: Callable[[], Any]) -> float:
-    start = perf_counter()
-    action()
-    return perf_counter() - start
-
-
-def report_speed(level: str, coefficient: str) -> None:
-    study = null_study(np.random.default_rng(0), 100, 14, 0.5)
-    study["human"] = np.round(study["human"])
-    own = seconds(
-        lambda: permutation_test(
-            study["human"],
-            study["a"],
-            study["b"],
-            level=level,
-            coefficient=coefficient,
-            items=study["item"],
-            systems=study["system"],
-        )
-    )
-    rng = np.random.default_rng(0)
-    function = SCIPY[coefficient]
-    shape = (100, 14) if level == "item" else (1, 1400)
-
-    def loop() -> None:
-        for _ in range(LOOPED):
-            swap = rng.random(1400) < 0.5
-            for scores in (np.where(swap, study["b"], study["a"]),) * 2:
-                sides = (study["human"].reshape(shape), scores.reshape(shape))
-                np.mean([function(x, y).statistic for x, y in zip(*sides, strict=True)])
-
-    other = seconds(loop) * 1000 / LOOPED
-    name = f"1,000 permutations, {level} {coefficient}, 100 x 14"
-    say(f"{name:<50} {own:7.3f} s {other:9.2f} s {other / own:8.1f}x")
-
-
 def main() -> None:
-    trials = parse_options(__doc__, trials=(500, "null studies of each test")).trials
-    for level in ("item", "pooled"):
-        for coefficient in SCIPY:
-            report_speed(level, coefficient)
-    if trials:
-        report_rates(trials)
+    report_rates(parse_options(__doc__, trials=(500, "null studies of each test")).trials)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,31 @@
-"""Kill web, worker and supervisor processes at random while jobs of each queue run.
+"""Run the whole loop of a study while processes are killed and the marketplace's answers fail.
 
-    python -m benchmarks.faults                        the table of docs/faults.md, 200 kills each
-    python -m benchmarks.faults --database sqlite --queue rq --kills 20
+    python -m benchmarks.faults                       many seeds, the table in docs/faults.md
+    python -m benchmarks.faults --database sqlite --hits 40 --seed 3
 
-Databases: sqlite, and postgresql at --postgres (a database of its own is made and dropped).
-Queues: database, and rq at --redis. A trial is good when every job was done once or failed with
-a reason, no job was run by two processes at once, and no process was left over.
+A trial is good when each planned HIT is there once, each answer stored once, each intended payment
+made exactly once, both ledgers agree to the cent and balance, the audit log holds, no job waits.
 """
 
 import json
+import signal
 import sys
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from benchmarks.commands import POSTGRES, parse_options, run_again, say, source
-from benchmarks.faults.environment import DOCUMENT, markdown_table, run_on_a_new_site
+from benchmarks.faults.environment import markdown_table, replace_section, run_on_a_new_site
 
-NAMES = (
-    *("Database", "Queue", "Kills", "Jobs", "Done once", "Failed with a reason"),
-    *("Begun more than once", "Effects twice or missing", "Run by two at once", "Unfinished"),
-    "Processes left over",
-)
+HEADING = "The whole loop"
 COLUMNS = (
-    *("database", "queue", "n_kills", "n_jobs", "n_done", "n_failed", "n_repeated", "n_wrong"),
-    *("n_runs_at_once", "n_unfinished", "n_orphans"),
+    *("database", "seed", "n_hits", "n_answers", "n_payments", "n_kills", "n_line_faults"),
+    *("n_presses_again", "n_double_messages", "n_faults", "seconds"),
+)
+NAMES = (
+    *("Database", "Seed", "HITs", "Answers", "Payments", "Kills", "Calls lost, doubled or cut"),
+    *("Buttons pressed again", "Messages twice", "Wrong at the end", "Seconds"),
 )
 
 
@@ -34,57 +33,58 @@ def main() -> int:
     options = parse_options(
         __doc__,
         database=((None, "sqlite", "postgresql"), "default: both"),
-        queue=((None, "database", "rq"), "default: both"),
-        kills=(200, "of each trial"),
-        seed=(1, "of the kills"),
+        hits=(500, "of the study"),
+        seed=(int, "one trial, printed as JSON"),
+        seeds=(5, "trials for each database"),
         **POSTGRES,
-        redis=("redis://127.0.0.1:6379/9", "a server"),
     )
+    # So that a trial that is ended takes its site along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended."))
 
     def run(port: int, log: Path) -> Any:
-        from benchmarks.faults.trial import run_trial
+        from benchmarks.faults.loop_trial import run_loop_trial
 
-        return run_trial(n_kills=options.kills, seed=options.seed, port=port, log=log)
+        return run_loop_trial(n_hits=options.hits, seed=options.seed, port=port, log=log)
 
-    if options.database and options.queue:
-        variables = {
-            "DJANGO_SETTINGS_MODULE": "benchmarks.faults.settings",
-            "TASKS_BACKEND": options.queue,
-            "REDIS_URL": options.redis,
-            "RQ_PREFIX": f"assay_faults_{token_hex(4)}-",
-            "PYTHONWARNINGS": "",
-        }
+    if options.seed is not None:
         record = run_on_a_new_site(
-            run, database=options.database, postgres=options.postgres, **variables
+            run,
+            database=options.database or "sqlite",
+            postgres=options.postgres,
+            MARKETPLACE_FEE_SCHEDULE="mturk",
         )
-        say(json.dumps(record | {"queue": options.queue}))
+        say(json.dumps(record))
         return 0 if record["is_good"] else 1
+    databases = [options.database] if options.database else ["sqlite", "postgresql"]
     records = []
-    for database, queue in product(("sqlite", "postgresql"), ("database", "rq")):
-        records.append(run_again("benchmarks.faults", options, database=database, queue=queue))
+    for database, seed in product(databases, range(1, options.seeds + 1)):
+        records.append(run_again("benchmarks.faults", options, database=database, seed=seed))
         sys.stderr.write(json.dumps(records[-1]) + "\n")
-    # What other trials wrote after the first part stays.
-    rest = DOCUMENT.read_text().partition("\n## ")
-    DOCUMENT.write_text(_document(records) + "".join(rest[1:]))
+    write_section(records)
     return 0 if all(record["is_good"] for record in records) else 1
 
 
-def _document(records: list[dict[str, Any]]) -> str:
+def write_section(records: list[dict[str, Any]]) -> None:
     lines = [
-        "# Killing the site at random",
-        "",
-        f"Made by `make long` on {datetime.now(UTC):%Y-%m-%d} from commit {source()}. Web servers, "
-        "their workers, the workers of the queues and `serve` itself are killed (SIGKILL) at "
-        "random while jobs of each queue run; a killed `serve` is started again. Each job's "
-        "effects are counted in the transactions that its lease guards. Supervisor, web server and "
-        "workers are the site's own; the apps that are slow to load are left out.",
+        f"Made by `python -m benchmarks.faults` on {datetime.now(UTC):%Y-%m-%d} from commit "
+        f"{source()}. HITs are published, given a second assignment, answered by four simulated "
+        "workers, collected, approved, rejected, paid in part, paid bonuses, overridden and closed "
+        "by two people who press every button twice at the same moment. Meanwhile web and queue "
+        "workers and `serve` itself are killed (SIGKILL) every few seconds, and one call to the "
+        "marketplace in six is lost, done and not answered, done twice, cut short or refused. A "
+        "button is pressed again where its job failed. Messages know no token in "
+        "the Requester API, and may come twice.",
         "",
     ]
     rows = []
     for record in records:
-        n_wrong = record["n_doubled_effects"] + record["n_missing_effects"]
-        rows.append([(record | {"n_wrong": n_wrong})[name] for name in COLUMNS])
-    return "\n".join([*lines, *markdown_table(NAMES, rows), ""])
+        counts = {
+            "n_kills": sum(record["kills"].values()),
+            "n_line_faults": sum(record["line_faults"].values()),
+            "n_faults": len(record["faults"]),
+        }
+        rows.append([(record | counts)[name] for name in COLUMNS])
+    replace_section(HEADING, [*lines, *markdown_table(NAMES, rows)])
 
 
 if __name__ == "__main__":

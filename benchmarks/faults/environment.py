@@ -12,6 +12,7 @@ from benchmarks.commands import free_port
 from benchmarks.marketplace_site import environment_of, new_database
 
 DOCUMENT = Path("docs/faults.md")
+SEVERAL_PROCESSES = {"WEB_PROCESSES": "2", "WORKER_PROCESSES": "3"}
 # Jobs are taken over soon, so that a trial sees many of them killed.
 FAST_JOBS = {"WORK_LEASE_SECONDS": "4", "WORK_RETRY_SECONDS": "0.5", "WORK_GRACE_SECONDS": "2"}
 
@@ -23,7 +24,7 @@ def run_on_a_new_site(
     database_url = f"{postgres}/{name}" if database == "postgresql" else None
     with TemporaryDirectory(prefix=name) as folder, new_database(database_url, folder) as url:
         site = {"SITE_URL": f"http://127.0.0.1:{port}"}
-        os.environ |= environment_of(url) | FAST_JOBS | site | variables
+        os.environ |= environment_of(url) | FAST_JOBS | SEVERAL_PROCESSES | site | variables
         import django
 
         django.setup()

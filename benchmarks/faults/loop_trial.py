@@ -40,14 +40,6 @@ from marketplace.models import Assignment as Work
 from marketplace.people.enrolment import issue_access_key
 from work.models import Job
 
-ROLES = (
-    "web server",
-    "web worker",
-    "web worker",
-    "worker of interactive",
-    "worker of interactive",
-    "worker of marketplace",
-)
 # Between kills, by how long the site takes to load: what is killed must have had time to work.
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 0.4
 PHASE_SECONDS = 600.0
@@ -84,13 +76,8 @@ def run_loop_trial(*, n_hits: int, seed: int, port: int, log: Path) -> Outcome:
     outcome = Outcome(seed, n_hits)
     started = time.monotonic()
     with hostile_line(f"http://127.0.0.1:{port}", seed=seed) as line:
-        site = Site(
-            port=port,
-            log=log,
-            command="serve",
-            roles=ROLES,
-            environment={"AWS_ENDPOINT_URL_MTURK": f"{line.url}/requester"},
-        )
+        environment = {"AWS_ENDPOINT_URL_MTURK": f"{line.url}/requester"}
+        site = Site(port=port, log=log, environment=environment)
         begun = time.monotonic()
         site.start()
         try:

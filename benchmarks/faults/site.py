@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -20,33 +20,15 @@ from tests.hits.cutting_proxy import CuttingProxy, read_message
 
 START_SECONDS = 120.0
 END_SECONDS = 30.0
-# The workers that are busy for longest come twice.
-ROLES = (
-    "supervisor",
-    "web server",
-    "web worker",
-    "worker of interactive",
-    "worker of scoring",
-    "worker of scoring",
-    "worker of marketplace",
-    "worker of marketplace",
-)
+# Those that do most of the work are killed more often.
+ROLES = ("supervisor", "web server", "web worker", "web worker", *["worker"] * 3)
 
 
 class Site:
     """A running `serve`; every process it ever started is in one of its sessions."""
 
-    def __init__(
-        self,
-        *,
-        port: int,
-        log: Path,
-        command: str = "serve_faults",
-        roles: Sequence[str] = ROLES,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        self.port, self.log = port, log
-        self.command, self.roles, self.environment = command, roles, environment or {}
+    def __init__(self, *, port: int, log: Path, environment: Mapping[str, str]) -> None:
+        self.port, self.log, self.environment = port, log, environment
         self.sessions: set[int] = set()
         self.supervisor: subprocess.Popen[bytes]
 
@@ -56,7 +38,7 @@ class Site:
         wait_for(lambda: not is_listening(self.port), seconds=START_SECONDS, failure=failure)
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
-                [sys.executable, "manage.py", self.command, "--bind", f"127.0.0.1:{self.port}"],
+                [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"],
                 cwd=CHECKOUT,
                 env=os.environ | self.environment,
                 stdout=log,
@@ -70,7 +52,7 @@ class Site:
         wait_for(lambda: is_listening(self.port), seconds=START_SECONDS, failure=failure)
 
     def kill_one(self, rng: random.Random) -> str:
-        role = rng.choice(self.roles)
+        role = rng.choice(ROLES)
         failure = f"There is no {role}."
         pids = wait_for(
             lambda: self.processes().get(role, []), seconds=START_SECONDS, failure=failure
@@ -87,7 +69,7 @@ class Site:
             if "gunicorn" in command:
                 role = "web server" if parent == self.supervisor.pid else "web worker"
             elif "run_worker" in command:
-                role = "worker of " + command.split()[-1]
+                role = "worker"
             elif pid == self.supervisor.pid:
                 role = "supervisor"
             else:
