@@ -19,6 +19,7 @@ from annotation.models import (
     Judgment,
     Label,
     LabelSet,
+    MissingAnswer,
     Study,
     Submission,
     WrittenAnswer,
@@ -100,6 +101,23 @@ WRITTEN_KINDS: dict[str, Kind] = {
     "seconds": "number",
     **dict.fromkeys(("pasted", "simulated"), "boolean"),
 }
+MISSING_COLUMNS = {
+    "study": "submission__item__study__slug",
+    "round": "submission__round",
+    "item": "submission__item__key",
+    "candidate": "candidate__key",
+    "question": "question",
+    "annotator": "submission__annotator__pseudonym",
+    "reason": "reason",
+    "seconds": "seconds",
+    "simulated": "submission__is_simulated",
+}
+MISSING_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(MISSING_COLUMNS, "text"),
+    "round": "integer",
+    "seconds": "number",
+    "simulated": "boolean",
+}
 CHECK_COLUMNS = {
     "study": "submission__item__study__slug",
     "round": "submission__round",
@@ -179,6 +197,14 @@ def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
     in_order = rows.order_by("submission__item__position", "submission__item", "submission", "pk")
     for round, item, candidate, *rest in in_order.values_list(*names).iterator():
         yield study.slug, round, item, candidate or "", *rest
+
+
+def missing_rows(study: Study) -> RowFile:
+    rows = MissingAnswer.objects.filter(submission__item__study=study).exclude(
+        submission__status=Submission.Status.REJECTED
+    )
+    in_order = rows.order_by("submission__item__position", "submission__item", "submission", "pk")
+    return RowFile(MISSING_KINDS, in_order.values_list(*MISSING_COLUMNS.values()).iterator())
 
 
 def check_rows(study: Study) -> RowFile:

@@ -20,12 +20,14 @@ from annotation.exports import (
     item_rows,
     judgment_rows,
     label_rows,
+    missing_rows,
     written_rows,
 )
 from annotation.models import (
     CheckAnswer,
     DisputeComment,
     LabelSet,
+    MissingAnswer,
     Study,
     Submission,
     WrittenAnswer,
@@ -158,6 +160,20 @@ register_table(
         _("every answer in words, and every reason"), written_rows, Permission.VIEW_WORKERS
     ),
     Offer(30, _has_words),
+)
+register_table(
+    "missing",
+    RowDownload(
+        _("every answer that is a missing value, with its reason"),
+        missing_rows,
+        Permission.VIEW_WORKERS,
+    ),
+    Offer(
+        35,
+        lambda study: Exists(
+            MissingAnswer.objects.filter(submission__item__study=study).order_by()
+        ),
+    ),
 )
 register_table(
     "checks",

@@ -22,6 +22,7 @@ from hits.exceptions import AnswerUnreadable
 from hits.judgments import (
     AnswerValues,
     JudgmentValue,
+    MissingValue,
     WrittenText,
     read_answer_values,
     read_boolean,
@@ -126,6 +127,7 @@ class Answer:
     mark: str = ""
     events: tuple[Event, ...] = ()
     checked: tuple[CheckedValue, ...] = ()
+    missing: tuple[MissingValue, ...] = ()
 
 
 def read_answers_xml(xml: str) -> dict[str, str]:
@@ -224,6 +226,7 @@ def read_answer_text(
         mark=str(answer.get("mark", "")),
         events=tuple(read_events(answer.get("events"))),
         checked=checked_values(checks, values, document),
+        missing=tuple(each for each in values.missing if not is_check(each.candidate)),
     )
 
 

@@ -12,7 +12,14 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from annotation.flags import count_judgments_change
-from annotation.models import Annotator, CheckAnswer, Judgment, Submission, WrittenAnswer
+from annotation.models import (
+    Annotator,
+    CheckAnswer,
+    Judgment,
+    MissingAnswer,
+    Submission,
+    WrittenAnswer,
+)
 from annotation.submission_imports import pseudonym
 from hits.answers import Answer, is_proved, read_answer
 from hits.calls import AssignmentRecord, HitAnswers, calls_at_once, fetch_answers, require_possible
@@ -343,6 +350,9 @@ def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer
     )
     WrittenAnswer.objects.bulk_create(
         WrittenAnswer(submission=submission, **vars(written)) for written in answer.written
+    )
+    MissingAnswer.objects.bulk_create(
+        MissingAnswer(submission=submission, **vars(missing)) for missing in answer.missing
     )
     CheckAnswer.objects.bulk_create(
         CheckAnswer(submission=submission, **vars(checked)) for checked in answer.checked

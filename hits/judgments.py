@@ -16,6 +16,7 @@ from annotation.models import Question
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import part_name, range_of, value_condition
 from hits.exceptions import AnswerUnreadable
+from hits.page_rendering import CANNOT_TELL
 from hits.questions import ALL, ShownCandidate, scope_of
 
 TIE = "tie"
@@ -131,6 +132,14 @@ class WrittenText:
 
 
 @dataclass(frozen=True)
+class MissingValue:
+    candidate: ShownCandidate | None
+    question: str
+    reason: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class CheckAnswerValue:
     # To a question that is an attention check; `position` as of a judgment.
 
@@ -144,6 +153,7 @@ class AnswerValues:
     judged: list[JudgmentValue] = field(default_factory=list)
     checked: dict[str, CheckAnswerValue] = field(default_factory=dict)
     written: list[WrittenText] = field(default_factory=list)
+    missing: list[MissingValue] = field(default_factory=list)
     values: dict[AnswerKey, float | tuple[float, ...]] = field(default_factory=dict)
 
     def chosen(self, document: ProtocolDocument) -> list[tuple[str, ShownCandidate]]:
@@ -233,6 +243,10 @@ class _Reader:
                 raise AnswerUnreadable(
                     _("{name} is not judged").format(name=name), code="not_judged"
                 )
+            return
+        if question.cannot_tell and value == CANNOT_TELL:
+            seconds = read_seconds(row, "seconds")
+            self.values.missing.append(MissingValue(candidate, question.name, value, seconds))
             return
         if question.options.is_text:
             self.values.written.append(_written_text(question, candidate, row, name))

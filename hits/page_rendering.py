@@ -11,9 +11,12 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.models import MissingAnswer
 from hits.page_texts import RIGHT_TO_LEFT, page_language
 
 Schema = dict[str, Any]
+# The value of an answer that is missing, as the page sends it.
+CANNOT_TELL = MissingAnswer.Reason.CANNOT_TELL.value
 LONGEST_TEXT = 20_000
 MOST_SPELLED_OUT = 16
 
@@ -118,7 +121,8 @@ def _value_schema(question: dict[str, Any], keys: list[str]) -> Schema:
             return {"type": "array", "items": group, "minItems": 1, "maxItems": len(keys)}
     is_whole = question["kind"] not in ("number", "line") or question.get("whole")
     bounds = {"minimum": question["min"], "maximum": question["max"]}
-    return {"type": "integer" if is_whole else "number"} | bounds
+    value = {"type": "integer" if is_whole else "number"} | bounds
+    return {"anyOf": [value, {"const": CANNOT_TELL}]} if question.get("cannot_tell") else value
 
 
 # Which of the widgets in templates/worker_page/widgets/ a question of each kind is.

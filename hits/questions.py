@@ -29,7 +29,7 @@ ALL = "all"
 OPTIONS = (
     *("low_label", "middle_label", "high_label", "show_number", "unit", "whole"),
     *("yes_label", "no_label", "none_label", "ties", "tie_label", "least", "most"),
-    *("least_length", "most_length", "required", "kind"),
+    *("least_length", "most_length", "required", "kind", "cannot_tell"),
 )
 
 
@@ -128,8 +128,9 @@ def _task_question(question: ProtocolQuestion, document: ProtocolDocument) -> di
     whole = {"whole": True} if question.whole else {}
     optional = {} if question.required else {"required": False}
     about = {} if scope_of(question) == "candidate" else {"about": scope_of(question)}
+    cannot_tell = {"cannot_tell": True} if question.cannot_tell else {}
     when = {"when": condition} if (condition := _when(question, document)) else {}
-    return record | whole | optional | about | when
+    return record | whole | optional | cannot_tell | about | when
 
 
 def _when(question: ProtocolQuestion, document: ProtocolDocument) -> dict[str, Any] | None:

@@ -198,6 +198,30 @@ class WrittenAnswer(models.Model):
         return self.text
 
 
+class MissingAnswer(models.Model):
+    """An answer that is no value, such as "I can't tell", with its reason. It is no judgment;
+    `question` is the question's name in the protocol."""
+
+    class Reason(models.TextChoices):
+        CANNOT_TELL = "cannot_tell", _("I can’t tell")
+
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="missing_answers"
+    )
+    question = models.CharField(max_length=64)
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.CASCADE, related_name="missing_answers", null=True, blank=True
+    )
+    reason = models.CharField(max_length=16, choices=Reason)
+    seconds = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["submission", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.question}({self.candidate_id}): {self.reason}"
+
+
 class ItemSampleQuerySet(models.QuerySet["ItemSample"]):
     def of(self, study: Study) -> Self:
         return self.filter(study=study)

@@ -138,7 +138,10 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
             optional=("middle_label", "minimum", "maximum", "show_number", "level"),
         ),
         "likert": Kind(
-            _("Labelled points (Likert)"), "ordinal", required=("points",), optional=("first",)
+            _("Labelled points (Likert)"),
+            "ordinal",
+            required=("points",),
+            optional=("first", "cannot_tell"),
         ),
         "category": Kind(
             _("One of several categories"),

@@ -110,6 +110,9 @@ class ProtocolQuestion:
         length=64,
     )
     first: int | None = integer("Value of the first point; 1.", least=-10, most=10)
+    cannot_tell: bool = boolean(
+        "Offers the answer I can't tell, which is a missing value and never a number."
+    )
     categories: tuple[str, ...] = texts("Labels of the categories.", least=2, most=50, length=64)
     least: int | None = integer("At least so many categories.", least=0, most=50)
     most: int | None = integer("At most so many categories.", least=1, most=50)

@@ -186,6 +186,15 @@ def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
         yield from _wording_faults(question, document, path)
         yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
+        yield from broken_rules(
+            (*path, "cannot_tell"),
+            (
+                question.cannot_tell and question.check is not None,
+                "",
+                _("An attention check has a right answer, so it cannot offer this one."),
+                "attention_check",
+            ),
+        )
         if question.check is not None and question.kind in CHECK_QUESTION_KINDS:
             yield from _right_answer_faults(question, question.check.value, (*path, "check"))
     if document.questions and not document.study_questions:

@@ -31,6 +31,7 @@ QUESTION: Labels = {
     "most_length": gettext_lazy("Maximum characters"),
     "points": gettext_lazy("Labels"),
     "categories": gettext_lazy("Categories, one per line"),
+    "cannot_tell": gettext_lazy("Offer “I can’t tell” (stored as a missing value)"),
     "show_number": gettext_lazy("Show the number while answering (off is less biased)"),
     "ties": gettext_lazy("Allow ties"),
     "whole": gettext_lazy("Whole numbers only"),

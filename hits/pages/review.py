@@ -291,6 +291,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "appeal": getattr(assignment, "appeal", None),
         "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
         "written": submission.written_answers.select_related("candidate") if submission else [],
+        "missing": submission.missing_answers.select_related("candidate") if submission else [],
         "effort": effort_note(study, submission) if submission else None,
         "record": record_of(assignment, study, person(request)),
         "n_place": position + 1,

@@ -84,8 +84,8 @@ def content_of(rosa, study, name, **query):
     return answer.getvalue()
 
 
-# What not every study has: of documents, of checks, of practice.
-OF_SOME = {"qrels", "provenance", "checks", "practice"}
+# What not every study has: of documents, of checks, of practice, of missing values.
+OF_SOME = {"qrels", "provenance", "checks", "practice", "missing"}
 
 
 def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):

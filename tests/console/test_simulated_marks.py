@@ -15,7 +15,8 @@ from tests.annotation.studies import make_simulated, rated_study, tick, ticked_s
 
 pytestmark = pytest.mark.django_db
 OF_ANSWERS = (
-    *("judgments", "submissions", "written", "checks", "labels", "sampled", "qrels", "provenance"),
+    *("judgments", "submissions", "written", "missing", "checks", "labels"),
+    *("sampled", "qrels", "provenance"),
 )
 
 

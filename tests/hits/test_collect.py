@@ -1,3 +1,5 @@
+import csv
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -8,23 +10,34 @@ from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
-from annotation.protocols.records import Consent
+from annotation.protocols.documents import plain_document
+from annotation.protocols.records import (
+    Consent,
+    ProtocolDocument,
+    ProtocolQuestion,
+    QuestionCheck,
+)
+from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import document_of_rows, save_draft
 from annotation.study_facts import COLLECT_NEW, request_study_job
+from annotation.study_files import study_download
 from hits import endpoints
+from hits.answers import read_answer_text
 from hits.changes import apply_changes, end_batch
 from hits.collect import CHUNK, awaited_hits, collect_batch, read_assignments
-from hits.exceptions import MarketplaceUnreachable
+from hits.exceptions import AnswerUnreadable, MarketplaceUnreachable
 from hits.models import Assignment, Batch, Connection, Hit, Worker
 from hits.questions import consent_fingerprint
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
 from tests.annotation.studies import alternatives_study, rating_study
+from tests.codes import refused
 from tests.hits.wire import answer_lost, unreachable
-from tests.hits.work import batch_of, hand_in, hit_on, published_batch, tables
+from tests.hits.work import answer_to, batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
 from work.execution import run_job
 from work.models import Job
@@ -84,6 +97,34 @@ def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client
     collect_batch(batch=batch, client=client)
     assert rows(study, "candidate", "value") == [("clog", 1), ("flat", 0), ("pump", 0)]
     assert Submission.objects.get().justification == "Clogs are shoes."
+
+
+def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, ann, bob):
+    study = rating_study(n_items=1, questions=())
+    rating = ProtocolQuestion("fit", "likert", "How fitting?", points=("no", "", "yes"))
+    offered = ProtocolDocument((replace(rating, cannot_tell=True),), title="Rate")
+    save_draft(study=study, document=offered)
+    batch = published_batch(study, client, max_assignments=2)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 2, "beta": "cannot_tell"})
+    hand_in(bob, hit_on(batch, "d0"), {"alpha": 2, "beta": 3})
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    found = rows(study, "system", "value")
+    assert found == [("alpha", 2), ("alpha", 2), ("beta", 3)]
+    [agreement] = study_agreement(study).questions
+    assert (agreement.alpha.n_items, agreement.alpha.n_items_dropped) == (1, 1)
+    lines = "".join(study_download("missing.csv").write(study)).splitlines()
+    [record] = csv.DictReader(lines)
+    assert (record["candidate"], record["question"]) == ("beta", "fit")
+    assert (record["reason"], record["seconds"]) == ("cannot_tell", "1.5")
+
+    # Only if it is offered, and never by an attention check.
+    hit = hit_on(batch, "d0")
+    answer = json.dumps(answer_to(hit, {"alpha": "cannot_tell", "beta": 1}))
+    with refused(AnswerUnreadable, "not_a_number"):
+        read_answer_text(answer, hit.item, ProtocolDocument((rating,), title="Rate"))
+    check = replace(rating, name="check", cannot_tell=True, check=QuestionCheck(value=2))
+    [fault] = document_faults(plain_document(ProtocolDocument((rating, check), title="Rate")))
+    assert (fault.path, fault.code) == (("questions", 1, "cannot_tell"), "attention_check")
 
 
 @pytest.mark.slow

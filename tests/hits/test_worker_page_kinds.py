@@ -2,6 +2,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,26 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
     [why] = answer.written
     assert (why.text, why.candidate.key) == ("It is rude.", answer.order[3])
     assert len(posted["judgments"]) == 5
+
+
+def test_cannot_tell_is_an_answer_without_a_value(framed):
+    rating = replace(QUESTIONS["likert"], cannot_tell=True)
+    why = ProtocolQuestion(
+        name="why", kind="short_text", wording="Why?", when=Condition("likert", below=2)
+    )
+    item, document = published(rating_item(), questions=(rating, why))
+    frame, page = framed(item, document)
+    task = inside(page)
+    for group in task.get_by_role("radiogroup").all():
+        expect(group.get_by_role("radio")).to_have_count(4)
+        group.get_by_label("I can’t tell").check()
+    task.get_by_role("radiogroup").first.get_by_role("radio").nth(1).check()
+    expect(task.get_by_role("textbox")).to_have_count(0)
+    expect(task.locator("#progress")).to_have_text(counts(4, 4))
+    send(task)
+    _, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == [2]
+    assert [each.reason for each in answer.missing] == ["cannot_tell"] * 3
 
 
 # Reasons

@@ -2,7 +2,7 @@
 kinds.radio = {
   start: (field, set) => {
     const isOne = field.question.kind === "preference";
-    field.node.onchange = ({ target }) => set(isOne ? target.value || "tie" : +target.value);
+    field.node.onchange = ({ target }) => set(isOne ? target.value || "tie" : target.value === "cannot_tell" ? target.value : +target.value);
   },
   show({ node, value, question }) {
     const shown = question.kind === "preference" && value === "tie" ? "" : String(value);
