@@ -64,6 +64,7 @@ ITEM_COLUMNS = {
     # Pictures are named by their content, as in the addresses of their pages.
     "item_picture": "item__picture__sha256",
     "candidate_picture": "picture__sha256",
+    "extra": "extra",
 }
 LABEL_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("study", "question"), "text"),

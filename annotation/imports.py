@@ -256,7 +256,7 @@ def _write_items(
     ids = dict(items.values_list("key", "pk"))
     insert_rows(
         Candidate,
-        ("item_id", "key", "blind_key", "system", "text", "picture_id", "position"),
+        ("item_id", "key", "blind_key", "system", "text", "picture_id", "position", "extra"),
         _candidate_rows(fresh, ids, pictures),
     )
     return len(fresh)
@@ -343,5 +343,5 @@ def _candidate_rows(
         for n, candidate in enumerate(draft.candidates):
             yield (
                 *(ids[draft.key], candidate.key, next(blind_keys), candidate.system),
-                *(candidate.text, _picture_id(candidate.picture, pictures), n),
+                *(candidate.text, _picture_id(candidate.picture, pictures), n, candidate.extra),
             )

@@ -26,7 +26,7 @@ from annotation.protocols.records import Order, Pairs, ProtocolDocument
 from stats.pair_designs import draw_pairs
 
 OF_ITEMS = ("key", "condition", "context", "reference", "picture_id", "position")
-OF_CANDIDATES = ("key", "system", "text", "picture_id", "position")
+OF_CANDIDATES = ("key", "system", "text", "picture_id", "extra", "position")
 LONGEST_KEY = 200
 FIXED = "fixed"
 
@@ -156,7 +156,10 @@ def _write_pairs(
         Candidate,
         ("item_id", "blind_key", *OF_CANDIDATES),
         (
-            (ids[key], each.blind_key, each.key, each.system, each.text, each.picture_id, side)
+            (
+                *(ids[key], each.blind_key, each.key, each.system, each.text),
+                *(each.picture_id, each.extra, side),
+            )
             for key, (_source, two) in pairs.items()
             for side, each in enumerate(two)
         ),

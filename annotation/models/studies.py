@@ -313,6 +313,10 @@ class Candidate(models.Model):
     text = models.TextField(blank=True, help_text="The response, or the product's title.")
     picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
     position = models.PositiveSmallIntegerField(default=0)
+    extra = models.TextField(
+        blank=True,
+        help_text="Extra columns of its row, as a JSON object; annotators do not see them.",
+    )
 
     class Meta:
         ordering = ["item", "position", "pk"]
@@ -347,6 +351,7 @@ class SourceCandidate(models.Model):
     text = models.TextField(blank=True)
     picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
     position = models.PositiveSmallIntegerField(default=0)
+    extra = models.TextField(blank=True)
 
     class Meta:
         ordering = ["item", "position", "pk"]

@@ -294,6 +294,7 @@ class CandidateDraft:
     system: str = ""
     text: str = ""
     picture: PictureDraft | None = None
+    extra: str = ""
 
 
 @dataclass(slots=True)

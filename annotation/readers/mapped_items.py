@@ -7,6 +7,7 @@ that is wrong with the file is noted, with the cell that it is in.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -50,7 +51,7 @@ CREATE TABLE item (
 );
 CREATE TABLE candidate (
     n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, text TEXT,
-    picture TEXT, digest TEXT, row INTEGER, UNIQUE (item, key)
+    picture TEXT, digest TEXT, row INTEGER, extra TEXT, UNIQUE (item, key)
 );
 CREATE TABLE blank (
     n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, row INTEGER
@@ -174,7 +175,7 @@ class MappedItems(Collection[ItemDraft]):
         for last in range(0, self._n_items, ITEMS_AT_ONCE):
             between = (last, last + ITEMS_AT_ONCE)
             rows = self._database.execute(
-                "SELECT item, key, system, text, picture FROM candidate"
+                "SELECT item, key, system, text, picture, extra FROM candidate"
                 " WHERE item > ? AND item <= ? ORDER BY item, n",
                 between,
             ).fetchall()
@@ -186,8 +187,10 @@ class MappedItems(Collection[ItemDraft]):
             ).fetchall()
             for n, name, line, context, reference, condition, picture in items:
                 drafts = tuple(
-                    CandidateDraft(key, system, text, self._picture(line, named) if named else None)
-                    for _item, key, system, text, named in candidates[n]
+                    CandidateDraft(
+                        key, system, text, self._picture(line, named) if named else None, extra
+                    )
+                    for _item, key, system, text, named, extra in candidates[n]
                 )
                 shown = self._picture(line, picture) if picture else None
                 yield ItemDraft(name, drafts, line, context, reference, condition, shown)
@@ -334,7 +337,7 @@ class MappedItems(Collection[ItemDraft]):
             zip(
                 *(numbers, each.keys, each.systems, block.lines, each.texts),
                 *(each.pictures, each.digests, range(self._n_rows, self._n_rows + len(block))),
-                [each.column] * len(block),
+                *(rows.extras, [each.column] * len(block)),
                 strict=True,
             )
             for each in rows.responses
@@ -356,17 +359,17 @@ class MappedItems(Collection[ItemDraft]):
             insert_many(self._database, insert, of_items, n_columns=5, mark="?")
         last = self._number("SELECT COALESCE(MAX(n), 0) FROM candidate")
         n_changes = self._database.total_changes
-        columns = "item, key, system, line, text, picture, digest, row"
+        columns = "item, key, system, line, text, picture, digest, row, extra"
         insert = f"INSERT OR IGNORE INTO candidate ({columns})"
-        stored = (candidate[:8] for candidate in candidates)
-        insert_many(self._database, insert, stored, n_columns=8, mark="?")
+        stored = (candidate[:9] for candidate in candidates)
+        insert_many(self._database, insert, stored, n_columns=9, mark="?")
         if self._database.total_changes - n_changes == len(candidates):
             return
         problem = _("item '{item}' has another response of '{key}' on line {line}.")
         faulty_items, new = set(), set()
         # Of each row whether a candidate is stored, or else whether one is faulty.
         is_stored, is_faulty = [False] * len(block), [False] * len(block)
-        for item, key, system, _line, text, _picture, digest, row, column in candidates:
+        for item, key, system, _line, text, _picture, digest, row, _extra, column in candidates:
             n = row - self._n_rows
             first, line, *there = self._database.execute(
                 "SELECT n, line, system, text, digest FROM candidate WHERE item = ? AND key = ?",
@@ -480,7 +483,19 @@ class MappedRows:
         if not all(names):
             names = [name or named_by(page) for name, page in zip(names, self.pages, strict=True)]
         self.names = names
+        self.extras = self._extra_columns()
         self.responses = self._wide_responses() if mapping.is_wide else [self._responses()]
+
+    def _extra_columns(self) -> list[str]:
+        """Each row's extra columns as a JSON object; "" if they are empty."""
+        names = self._mapping.columns(Use.EXTRA)
+        if not names:
+            return [""] * len(self.block)
+        rows = zip(*map(self.cells.texts, names), strict=True)
+        filled = (
+            {name: text for name, text in zip(names, row, strict=True) if text} for row in rows
+        )
+        return [json.dumps(cells, ensure_ascii=False) if cells else "" for cells in filled]
 
     def _wide_responses(self) -> list[Responses]:
         block, none = self.block, [""] * len(self.block)

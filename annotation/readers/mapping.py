@@ -25,6 +25,7 @@ class Use(TextChoices):
     PICTURE = "picture", gettext_lazy("Item picture")
     CANDIDATE = "candidate", gettext_lazy("Response ID")
     CANDIDATE_PICTURE = "candidate_picture", gettext_lazy("Response picture")
+    EXTRA = "extra", gettext_lazy("Extra column")
 
 
 # Labels in a study of alternatives, which has a target and its candidates.
@@ -36,8 +37,9 @@ POOL_LABELS = {
     Use.CANDIDATE_PICTURE: gettext_lazy("Candidate picture"),
 }
 
-# Of these there may be several: contexts follow one another, responses are of a system each.
-REPEATABLE = (Use.CONTEXT, Use.RESPONSE)
+# Of these there may be several: contexts follow one another, responses are of a system each, and
+# extra columns are exported and not shown to annotators.
+REPEATABLE = (Use.CONTEXT, Use.RESPONSE, Use.EXTRA)
 
 # Names of columns as people give them, the likeliest first; compared in small letters, with
 # underscores for whatever is neither letter nor digit, and without MTurk's `Input.`.

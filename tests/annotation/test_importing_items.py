@@ -1,3 +1,4 @@
+import csv
 import gzip
 import json
 import re
@@ -13,6 +14,9 @@ from django.core.management.base import CommandError
 
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Item, Study
+from annotation.pairs import with_pairs
+from annotation.protocols.records import Pairs
+from annotation.protocols.versions import current_document, save_draft
 from annotation.readers import archives
 from annotation.readers.drafts import Faults
 from annotation.readers.formats import FileFormat
@@ -31,6 +35,8 @@ from annotation.readers.mapping import (
 from annotation.readers.profiles import items_of, profile_table
 from annotation.readers.rows import ROWS_AT_ONCE
 from annotation.readers.tables import opened_table
+from annotation.study_files import study_download
+from hits.questions import task_page
 from tests.annotation.importing import (
     altered_excel,
     as_excel,
@@ -98,6 +104,31 @@ def test_a_column_for_each_system_makes_a_response_of_each(tmp_path):
     assert first.key.startswith("item-")
     assert first.key != second.key
     assert [item.key for item in read(path)[0]] == [first.key, second.key]
+
+
+@pytest.mark.django_db
+def test_extra_columns_stay_with_responses_and_are_exported(tmp_path):
+    rows = "d1,Hi,a,Hello,89.90,3\nd1,Hi,b,Hey,,\nd2,Bye,a,So long,7,0\nd2,Bye,b,Ciao,,1\n"
+    path = write_file(tmp_path / "a.csv", f"item,context,system,response,price,stock\n{rows}")
+    maps = ("item", "context", "system", "response", "extra=price", "extra=stock")
+    options = [f"--map={each if '=' in each else f'{each}={each}'}" for each in maps]
+    command_output("import_items", path, *options, study="s")
+    study = Study.objects.get()
+    first = '{"price": "89.90", "stock": "3"}'
+    expected = [first, "", '{"price": "7", "stock": "0"}', '{"stock": "1"}']
+
+    def exported():
+        lines = "".join(study_download("items.csv").write(study)).splitlines()
+        return [row["extra"] for row in csv.DictReader(lines)]
+
+    assert exported() == expected
+    assert "89.90" not in task_page(study.items.first())
+    # Pairs have them, and so have the items that come back.
+    document = current_document(study)
+    save_draft(study=study, document=with_pairs(document, Pairs("all")))
+    assert sorted(exported()) == sorted(expected)
+    save_draft(study=study, document=document)
+    assert exported() == expected
 
 
 @pytest.mark.parametrize("is_wide", [True, False])
