@@ -239,6 +239,7 @@ MEASURE = "measure"
 ANSWER_BY_CROWD = "answer_by_crowd"
 REHEARSE, DELETE_REHEARSAL = "rehearse", "delete_rehearsal"
 RECRUIT, CONNECT_RECRUITER = "recruit_participants", "connect_to_recruiter"
+LINKS = "exchange_links"
 
 
 def jobs_of(study: Study) -> JobQuerySet:

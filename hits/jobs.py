@@ -18,6 +18,7 @@ from annotation.study_facts import (
     CONNECT,
     CONNECT_RECRUITER,
     DELETE_REHEARSAL,
+    LINKS,
     MEASURE,
     PUBLISH,
     RECRUIT,
@@ -39,8 +40,9 @@ from hits.contacts import connections_with_rejections, fetch_appeals, send_answe
 from hits.crowd.simulated import answer_in_background
 from hits.decisions import ReviewResult
 from hits.exceptions import HitsError
+from hits.invitation_links import exchange_in_background, follow_links
 from hits.limits import call_time, repeated_later, run_time
-from hits.models import Batch, Hit, PracticeHit
+from hits.models import Batch, Hit, LinkStudy, PracticeHit
 from hits.participants import (
     BONUSES,
     connections_to_follow,
@@ -81,6 +83,17 @@ def recruit_participants(running: RunningJob) -> str:
 
 
 @register(
+    LINKS,
+    label=gettext_lazy("Invitation links"),
+    queue=INTERACTIVE,
+    refusals=(HitsError,),
+)
+def exchange_links(running: RunningJob) -> str:
+    with repeated_later(), call_time(CALL_SECONDS):
+        return exchange_in_background(running)
+
+
+@register(
     CONNECT_RECRUITER,
     label=gettext_lazy("Connecting the recruiter"),
     queue=INTERACTIVE,
@@ -113,6 +126,12 @@ def follow_recruiters(running: RunningJob) -> str:
             raise
         except Exception:  # what a marketplace has said that nobody thought of is of it alone
             logger.exception("Recruiting over connection %s is unknown", connection.pk)
+    for study in LinkStudy.objects.to_follow().select_related("batch__connection"):
+        try:
+            with call_time(CALL_SECONDS):
+                follow_links(study)
+        except HitsError as refusal:
+            logger.warning("Links of batch %s are unknown: %s", study.batch_id, refusal)
     n = len(connections)
     return ngettext("{n} connection looked at.", "{n} connections looked at.", n).format(n=n)
 

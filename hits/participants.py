@@ -23,6 +23,7 @@ from hits.models import (
     Batch,
     Connection,
     DeliveryState,
+    LinkStudy,
     Participation,
     Payment,
     RecruiterCall,
@@ -125,6 +126,7 @@ def connections_to_follow() -> list[Connection]:
             of_batches
             | Q(batches__in=_undecided_batches())
             | Q(batches__in=_batches_sent_on())
+            | Q(batches__link_study__in=LinkStudy.objects.to_follow())
             | Q(recruiters__is_being_tried=True)
         ).distinct()
     )

@@ -263,6 +263,7 @@ def _is_same_launch(earlier: Batch, draft: Batch) -> bool:
         *("assignment_duration_seconds", "lifetime_seconds", "auto_approval_delay_seconds"),
         *(
             "is_recruited",
+            "is_invited",
             "requirements",
             "needs_masters",
             "max_per_worker",

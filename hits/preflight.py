@@ -12,6 +12,7 @@ from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.templates import COMPARISONS, size_problems
 from annotation.protocols.validation import ITEM_FIELDS, NAMED_FIELD
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, Room, over_budget_message, price_items
+from hits.limits import AMAZON
 from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
 from hits.plans import version_warning
@@ -227,7 +228,11 @@ def practice_findings(
 
 
 def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> Iterator[Finding]:
-    if has_recruiter:
+    if draft.is_invited and draft.connection.marketplace in AMAZON:
+        yield fault(_("Mechanical Turk has no invitation links."), "connection")
+    elif draft.is_invited:
+        yield pass_finding(_("Invited people are not paid here."))
+    elif has_recruiter:
         yield pass_finding(_("A recruiter finds and pays the participants: nothing is paid here."))
     else:
         yield fault(
@@ -237,7 +242,7 @@ def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> 
     if qualifications.tests or qualifications.practice is not None:
         yield Finding(
             Level.FAULT,
-            _("Participants of a recruiter take no tests and do not practise first."),
+            _("Participants of a recruiter and invited people take no tests and do not practise."),
             protocol_field="title",
         )
     if n_ignored:
@@ -245,9 +250,9 @@ def recruiter_findings(draft: Batch, has_recruiter: bool, *, n_ignored: int) -> 
             Level.WARNING,
             _(
                 "Countries, languages, approval rates, Masters and waves are not asked of "
-                "participants: choose whom you want at the recruiter."
+                "participants: choose whom you want at the recruiter, or whom you invite."
             ),
-            "is_recruited",
+            "is_invited" if draft.is_invited else "is_recruited",
         )
 
 

@@ -229,6 +229,12 @@ def publish_in_background(running: RunningJob) -> str:
         raise
     forget_funds(batch.connection_id)
     n = publication.cost.n_assignments
+    if batch.is_invited:
+        return ngettext(
+            "{n:,} assignment published. Invite people on the page of the batch.",
+            "{n:,} assignments published. Invite people on the page of the batch.",
+            n,
+        ).format(n=n)
     if batch.is_recruited:
         return ngettext(
             "{n:,} assignment published, kept for participants of a recruiter.",

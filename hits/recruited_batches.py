@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.audit import record
@@ -27,6 +27,7 @@ from hits.models import (
     Batch,
     Connection,
     Hit,
+    LinkStudy,
     Recruiter,
     RecruiterCall,
     Recruitment,
@@ -68,6 +69,9 @@ def batches_without_study(batches: Iterable[Batch]) -> list[Batch]:
         .exclude(state__in=[State.DRAFT, State.STOPPED, *Recruitment.OVER])
         .values_list("batch", flat=True)
     )
+    has_link = ~Q(shared_link="") | Q(people__revoked_at=None, people__isnull=False)
+    linked = LinkStudy.objects.filter(has_link, batch__in=waiting, is_open=True)
+    drafted |= set(linked.values_list("batch", flat=True))
     return [one for one in waiting if one.pk not in drafted and judgments_wanted(one)]
 
 
@@ -180,10 +184,9 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
 
 
 def _require_recruitable(batch: Batch, recruiter: Recruiter) -> None:
-    if not batch.is_recruited:
+    if not batch.is_recruited or batch.is_invited:
         raise RecruitingRefused(
-            _("This batch was launched for the marketplace's own workers, who are paid there."),
-            code="own_workers",
+            _("This batch was launched for other annotators."), code="own_workers"
         )
     if not batch.hit_type_id:
         raise RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished")

@@ -46,7 +46,18 @@ class Standing:
     asked_at: datetime
 
 
+@dataclass(frozen=True)
+class Links:
+    """Invitation links of a batch: `people` holds values for rows of InvitedPerson."""
+
+    is_open: bool
+    shared_link: str
+    people: Rows
+
+
 State = Recruitment.State
+# The marketplace reserves a person's HITs together.
+MOST_HITS_PER_PERSON = 100
 PREFIX = "/recruiting"
 MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_DECIMALS = 4
@@ -193,6 +204,63 @@ def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
         "/erase",
         {"study": recruitment.public_id, "worker_id": worker_id},
     )
+
+
+def open_own_study(batch: Batch) -> str:
+    """Open the batch's HITs for people invited by links; return the study's id there."""
+    assert batch.max_per_worker is not None
+    content = {
+        "request_token": f"links:{batch.key}",
+        "hit_type_id": batch.hit_type_id,
+        "annotation_prefix": annotation_prefix(batch),
+        "items": min(batch.max_per_worker, MOST_HITS_PER_PERSON),
+    }
+    answer = _ask(batch.connection, "/open", content)
+    if not isinstance(row := answer.get("study"), dict):
+        raise MarketplaceFault(_("{name} is missing").format(name="study"), code="missing")
+    return identifier(row, "study")
+
+
+def exchange_links(
+    connection: Connection,
+    study: str,
+    *,
+    labels: Sequence[str],
+    revoked: Sequence[int],
+    **wanted: bool,
+) -> Links:
+    """Make and revoke links, set `is_shared` or `is_open`, and return all links."""
+    content = {"study": study, "labels": list(labels), "revoked": list(revoked), **wanted}
+    answer = _ask(connection, "/links", content)
+    return Links(
+        is_open=text_of(answer, "state", most=10) == State.ACTIVE,
+        shared_link=_link(answer, "shared_link"),
+        people=[
+            {
+                "number": count(row.get("invitation"), "invitation") or None,
+                "name": text_of(row, "label", most=100),
+                "link": _link(row, "link"),
+                "is_revoked": row.get("is_revoked") is True,
+                "worker_id": text_of(row, "worker_id", most=64),
+                "state": text_of(row, "state", most=20),
+                "outcome": text_of(row, "outcome", most=20),
+                "n_hits": count(row.get("n_hits"), "n_hits"),
+                "n_done": count(row.get("n_done"), "n_done"),
+                "arrived_at": time_of(row["arrived_at"], "arrived_at")
+                if row.get("arrived_at")
+                else None,
+            }
+            for row in _rows(answer, "people")
+        ],
+    )
+
+
+def _link(row: dict[str, Any], name: str) -> str:
+    link = text_of(row, name, most=500)
+    # It becomes an address on a page.
+    if link and not link.startswith(("https://", "http://")):
+        raise MarketplaceFault(_("{name} is not a web address").format(name=name))
+    return link
 
 
 def settle(recruitment: Recruitment, *, number: int, was_done: bool) -> None:

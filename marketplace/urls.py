@@ -106,6 +106,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="recruiting_hand_over",
     ),
     path("marketplace-api/v1/recruiting/draft", api.recruiting.draft, name="recruiting_draft"),
+    path(
+        "marketplace-api/v1/recruiting/open", api.recruiting.open_own_study, name="recruiting_open"
+    ),
+    path("marketplace-api/v1/recruiting/links", api.recruiting.links, name="recruiting_links"),
     path("marketplace-api/v1/recruiting/act", api.recruiting.act, name="recruiting_act"),
     path(
         "marketplace-api/v1/recruiting/sessions",

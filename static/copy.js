@@ -12,3 +12,15 @@ document.addEventListener("htmx:load", async ({ detail }) => {
   }
   field.parentElement.querySelector("[data-copied]")?.removeAttribute("hidden");
 });
+
+// A button with data-copy-text copies it.
+document.addEventListener("click", async ({ target }) => {
+  const button = target.closest?.("[data-copy-text]");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copyText);
+  } catch {
+    return;
+  }
+  button.textContent = button.dataset.done;
+});

@@ -223,6 +223,8 @@ def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
         parts.append(_paid_here(facts))
     if facts.recruitments:
         parts.append(_paid_by_recruiters(facts))
+    if any(batch.is_invited for batch, _report in facts.batches):
+        parts.append(_("People who came by invitation links were not paid here."))
     return parts or [_("Nobody was paid: no participants were recruited.")]
 
 

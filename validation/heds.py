@@ -157,7 +157,10 @@ def _kind_of_evaluators(facts: StudyFacts) -> str:
         return simulation_notice(facts.study)
     if not facts.batches:
         return _(UNKNOWN)
-    is_paid = any(batch.reward_usd > 0 or batch.is_recruited for batch, _report in facts.batches)
+    is_paid = any(
+        batch.reward_usd > 0 or (batch.is_recruited and not batch.is_invited)
+        for batch, _report in facts.batches
+    )
     paid = _("paid") if is_paid else _("not paid")
     rest = _("experts or not, known to the authors or not:")
     return f"{paid}; {rest} {_(UNKNOWN)}"
@@ -173,6 +176,8 @@ def _recruited(facts: StudyFacts) -> str:
             _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.")
             % {"names": names}
         )
+    if any(batch.is_invited for batch, _report in facts.batches):
+        parts.append(_("By personal invitation links from the researchers, unpaid."))
     studies = facts.recruitments
     if names := ", ".join(dict.fromkeys(one.recruiter.name for one in studies)):
         parts.append(

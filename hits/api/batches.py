@@ -68,7 +68,8 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
         model = Batch
         fields = [
             *("id", "round", "part", "connection", "protocol", "title", "selection"),
-            *("max_assignments", "n_added", "wave_size", "reward_usd", "is_recruited"),
+            *("max_assignments", "n_added", "wave_size", "reward_usd"),
+            *("is_recruited", "is_invited"),
             *("created_at", "expires_at"),
             *("closed_at", "collected_at", "n_hits", "n_published", "n_collected"),
         ]

@@ -26,7 +26,7 @@ from hits.costs import set_budget
 from hits.models import Batch, Budget, Connection
 from hits.pages.launch import launch_batch
 from hits.pages.pricing import LaunchView
-from hits.pages.terms import LISTED, SAMPLE, THE_REST
+from hits.pages.terms import LINKS, LISTED, MARKETPLACE, RECRUITER, SAMPLE, THE_REST
 from hits.preflight import Level
 from presentation.records import group_values
 
@@ -60,8 +60,13 @@ class LaunchTermsInput(Input):
     keys = _list(serializers.CharField(max_length=500), "Items, where `how` is `listed`.")
     reward_usd = serializers.DecimalField(max_digits=8, decimal_places=2, required=False)
     is_recruited = serializers.BooleanField(
-        required=False, help_text="For participants whom a recruiter finds and pays."
+        required=False,
+        help_text="For participants whom a recruiter finds and pays, or for invited people.",
     )
+    is_invited = serializers.BooleanField(
+        required=False, help_text="For people who come by invitation links, unpaid."
+    )
+    hits_per_person = _integer("The most that one invited person can do: 1 to 100.")
     max_assignments = _integer("Workers for each item.")
     connection = _integer("The key of one of the team's marketplaces.")
     title = serializers.CharField(max_length=128, required=False)
@@ -255,6 +260,9 @@ def _view(
         raise Conflict(_("The study is in the archive. Take it out to launch."))
     if terms.get("excluded_workers", ()) is None:
         del terms["excluded_workers"]
+    if {"is_recruited", "is_invited"} & terms.keys():
+        is_invited, is_recruited = (terms.pop(n, False) for n in ("is_invited", "is_recruited"))
+        terms["source"] = LINKS if is_invited else RECRUITER if is_recruited else MARKETPLACE
     # A program confirms a part and a price, so that the rest can be what it means without a word.
     begun = {**start.form.data, "how": start.form.data["how"] or THE_REST}
     return LaunchView(

@@ -18,7 +18,15 @@ from hits.models.batches import (
     new_batch_key,
 )
 from hits.models.previews import PreviewLink
-from hits.models.recruiting import Connection, Participation, Recruiter, RecruiterCall, Recruitment
+from hits.models.recruiting import (
+    Connection,
+    InvitedPerson,
+    LinkStudy,
+    Participation,
+    Recruiter,
+    RecruiterCall,
+    Recruitment,
+)
 from hits.models.reviews import (
     PART,
     Appeal,
@@ -60,6 +68,8 @@ __all__ = [
     "ExclusionQuerySet",
     "Hit",
     "HitRecordQuerySet",
+    "InvitedPerson",
+    "LinkStudy",
     "Message",
     "Participation",
     "Payment",

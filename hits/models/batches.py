@@ -102,6 +102,10 @@ class Batch(models.Model):
     is_recruited = models.BooleanField(
         default=False, help_text="Whether a recruiter finds and pays who works on it."
     )
+    is_invited = models.BooleanField(
+        default=False,
+        help_text="Whether people come by invitation links, unpaid; it is recruited, too.",
+    )
     max_assignments = models.PositiveIntegerField(default=1, validators=[MinValueValidator(1)])
     assignment_duration_seconds = models.PositiveIntegerField(
         default=3600, validators=[MinValueValidator(30), MaxValueValidator(YEAR_SECONDS)]
@@ -179,6 +183,10 @@ class Batch(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(is_recruited=False) | Q(reward_usd=0), name="one_payer_of_a_batch"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_invited=False) | Q(is_recruited=True, max_per_worker__gte=1),
+                name="invited_batch_has_a_quota",
             ),
             models.CheckConstraint(
                 condition=Q(max_assignments__gte=1), name="at_least_one_assignment"

@@ -389,3 +389,65 @@ class Participation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker_id}: {self.state}"
+
+
+class LinkStudyQuerySet(models.QuerySet["LinkStudy"]):
+    def to_follow(self) -> Self:
+        """Those whose people may still work, or whose answers may still be taken back."""
+        recently = timezone.now() - FOLLOWED_FOR
+        return self.filter(Q(batch__closed_at=None) | Q(batch__closed_at__gt=recently))
+
+
+class LinkStudy(models.Model):
+    """A batch's invitation links, as the marketplace has them."""
+
+    batch = models.OneToOneField(Batch, on_delete=models.CASCADE, related_name="link_study")
+    public_id = models.CharField(
+        max_length=64, blank=True, help_text="The study's at the marketplace, once it has one."
+    )
+    is_open = models.BooleanField(default=True)
+    shared_link = models.URLField(
+        max_length=500, blank=True, help_text="Lets in anybody, under an anonymous code."
+    )
+    fetched_at = models.DateTimeField(null=True, blank=True)
+
+    objects = LinkStudyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "link studies"
+        ordering = ["batch"]
+
+    def __str__(self) -> str:
+        return f"Invitation links of {self.batch}"
+
+
+class InvitedPerson(models.Model):
+    """A person with a link of their own, or one who came by the shared link."""
+
+    study = models.ForeignKey(LinkStudy, on_delete=models.CASCADE, related_name="people")
+    number = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="The invitation's at the marketplace, once it has one."
+    )
+    name = models.CharField(max_length=100, blank=True)
+    link = models.URLField(max_length=500, blank=True)
+    worker_id = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=20, blank=True, help_text="Of the work; empty: not begun.")
+    outcome = models.CharField(max_length=20, blank=True)
+    n_hits = models.PositiveIntegerField(default=0, help_text="HITs that are reserved or done.")
+    n_done = models.PositiveIntegerField(default=0)
+    arrived_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When it was requested here."
+    )
+    is_revoked = models.BooleanField(default=False, help_text="As the marketplace says.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "invited people"
+        ordering = ["study", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="invited_once_a_number")
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.worker_id

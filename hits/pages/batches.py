@@ -1,3 +1,4 @@
+import csv
 from typing import Any
 
 from django.contrib import messages
@@ -22,8 +23,15 @@ from error_codes import CodedText
 from hits.changes import missing_assignments
 from hits.connections import FILES, file_address
 from hits.exceptions import HitsError
+from hits.invitation_links import (
+    INVITE,
+    WANTED,
+    request_invitations,
+    request_link_action,
+    request_revocation,
+)
 from hits.jobs import APPLY_CHANGES
-from hits.models import Batch, RecruiterCall, Recruitment
+from hits.models import Batch, InvitedPerson, RecruiterCall, Recruitment
 from hits.pages.changes import (
     CHANGES,
     ConfirmationForm,
@@ -33,6 +41,7 @@ from hits.pages.changes import (
     make_change,
     needs_amount,
 )
+from hits.pages.invitation_links import LinksView, NamesForm, links_table
 from hits.pages.offers import OfferForm
 from hits.pages.participants import RecruitView, action_form, action_values
 from hits.pages.terms import further_round
@@ -107,7 +116,11 @@ def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
 
 
 def batch_page(
-    request: HttpRequest, study: CountedStudy, row: Batch, recruiting: RecruitView
+    request: HttpRequest,
+    study: CountedStudy,
+    row: Batch,
+    recruiting: RecruitView,
+    links: LinksView | None = None,
 ) -> HttpResponse:
     report = batch_report(row)
     context = {
@@ -122,7 +135,8 @@ def batch_page(
         "missing": missing_assignments(row),
         "changes": changes_offered(row),
         "job": _last_job(study, row),
-        "recruiting": recruiting if row.is_recruited else None,
+        "recruiting": recruiting if row.is_recruited and not row.is_invited else None,
+        "links": links or (LinksView(row) if row.is_invited else None),
     }
     return study_page(request, study, "hits/batch", context)
 
@@ -318,6 +332,55 @@ def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> Http
             request, study, row, RecruitView(row, problem=CodedText(str(error), error.code))
         )
     return _back(slug, batch_id)
+
+
+@require_POST
+def invite_people(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
+    """Create a link per name, or share, close or open the links of a batch.
+
+    Access: those who may spend.
+    """
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    action, actor = request.POST.get("action", ""), person(request)
+    form = NamesForm(request.POST if action == INVITE else None)
+    try:
+        if action in WANTED:
+            request_link_action(batch=row, action=action, actor=actor)
+        elif form.is_valid():
+            names = form.cleaned_data["names"]
+            request_invitations(batch=row, names=names, actor=actor)
+        else:
+            return batch_page(request, study, row, RecruitView(row), LinksView(row, form))
+    except HitsError as error:
+        view = LinksView(row, form, CodedText(str(error), error.code))
+        return batch_page(request, study, row, RecruitView(row), view)
+    return _back(slug, batch_id)
+
+
+@require_POST
+def revoke_link(request: HttpRequest, slug: str, batch_id: int, person_id: int) -> HttpResponse:
+    """Access: those who may spend."""
+    row = batch_of(study_for(request, slug, Permission.SPEND), batch_id)
+    people = InvitedPerson.objects.filter(study__batch=row).exclude(name="", number=None)
+    one = get_object_or_404(people.select_related("study__batch__study"), pk=person_id)
+    request_revocation(person=one, actor=person(request))
+    return _back(slug, batch_id)
+
+
+@require_safe
+def links_file(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
+    """Names, links and work of a batch's invited people.
+
+    Access: those who may spend.
+    """
+    study = study_for(request, slug, Permission.SPEND)
+    row = batch_of(study, batch_id)
+    record_export(request, study, f"batch {row.pk}: links.csv")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="{slug}-links.csv"'
+    csv.writer(response).writerows(links_table(row))
+    return response
 
 
 def _back(slug: str, batch_id: int) -> HttpResponseRedirect:

@@ -170,7 +170,8 @@ def _reviews(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decis
     )
     usd = sum((one.undecided_usd for one in standings), Decimal(0))
     if not usd and any(one.batch.is_recruited for one in standings):
-        cost = _("The recruiter pays its participants.")
+        is_unpaid = all(one.batch.is_invited for one in standings)
+        cost = _("It costs nothing.") if is_unpaid else _("The recruiter pays its participants.")
     yield Decision(
         "error" if due - timezone.now() < SOON else "warning",
         fact % {"n": f"{n:,}", "at": _at(due)},

@@ -290,6 +290,15 @@ class LaunchView:
         )
 
     @property
+    def n_people(self) -> int:
+        """The fewest invited people who can do all assignments."""
+        draft, choice = self.draft, self.choice
+        if draft is None or choice is None or not draft.max_per_worker:
+            return 0
+        n_each = min(draft.max_per_worker, max(1, choice.n_items))
+        return max(draft.max_assignments, -(-choice.n_items * draft.max_assignments // n_each))
+
+    @property
     def needs_amount(self) -> bool:
         return self.draft is not None and not self.draft.connection.is_on_this_site
 

@@ -308,7 +308,8 @@ def _decision_form(
 ) -> dict[str, Any]:
     if not _is_possible(request, row, action):
         return {"action": "", "action_name": "", "form": None, "reasons": []}
-    is_participant, reasons = row.assignment.hit.batch.is_recruited, list[tuple[str, str]]()
+    batch, reasons = row.assignment.hit.batch, list[tuple[str, str]]()
+    is_participant = batch.is_recruited and not batch.is_invited
     if action in (Action.REJECT, Action.PART_PAY):
         reasons = reasons_of(study, is_participant=is_participant)
     title = request.GET.get("reason", "")

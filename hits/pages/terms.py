@@ -14,6 +14,7 @@ from annotation.models import Question, Study
 from annotation.pages.study import stage_facts
 from console.forms import UsdField
 from hits.models import Batch, Connection
+from hits.recruiter_api import MOST_HITS_PER_PERSON
 from hits.requirements import (
     countries_errors,
     languages_errors,
@@ -36,6 +37,8 @@ from metrics.models import ScoringRun
 
 MINUTE, DAY = 60, 24 * 3600
 MOST_DAYS = 365
+MARKETPLACE, RECRUITER, LINKS = "", "recruiter", "links"
+SUGGESTED_HITS_PER_PERSON = 10
 SAMPLE, UNSURE, THE_REST, LISTED = "sample", "unsure", "rest", "listed"
 # Fields in the folds of the form: a fault in one of them opens its fold.
 FOLDS = {
@@ -70,13 +73,20 @@ class LaunchForm(forms.Form):
     reward_usd = UsdField(
         label=gettext_lazy("Reward per HIT (USD)"), max_value=Decimal("999999.99")
     )
-    is_recruited = forms.BooleanField(
-        label=gettext_lazy("A recruiter, such as Prolific"),
+    source = forms.ChoiceField(
+        choices=[
+            (MARKETPLACE, gettext_lazy("A marketplace")),
+            (RECRUITER, gettext_lazy("A recruiter, such as Prolific")),
+            (LINKS, gettext_lazy("Invitation links")),
+        ],
         required=False,
-        help_text=gettext_lazy(
-            "It finds and pays participants. You choose their reward after publishing, on the "
-            "page of the batch; nothing is paid here."
-        ),
+    )
+    hits_per_person = _number(
+        gettext_lazy("HITs per person"),
+        1,
+        MOST_HITS_PER_PERSON,
+        required=False,
+        help_text=gettext_lazy("The most that one invited person can do."),
     )
     max_assignments = _number(gettext_lazy("Annotators per item"), 1, 1_000_000_000)
     connection = forms.ModelChoiceField(
@@ -176,7 +186,7 @@ class LaunchForm(forms.Form):
         self.study = study
         defaults = {"judge": self.judges[:1], "about": [(q.pk, q.name) for q in self.questions[:1]]}
         named = {name: rows[0][0] for name, rows in defaults.items() if rows}
-        paid_there = {"reward_usd": "0.00"} if data.get("is_recruited") else {}
+        paid_there = {"reward_usd": "0.00"} if data.get("source") else {}
         super().__init__(named | dict(data) | paid_there, label_suffix="")
         by_key = {connection.pk: connection for connection in connections}
         self.connections = by_key
@@ -254,6 +264,12 @@ class LaunchForm(forms.Form):
         for name in ("n_unsure", "judge", "about"):
             if data.get("how") == UNSURE and name not in self.errors and not data.get(name):
                 self.add_error(name, self.fields[name].error_messages["required"])
+        name = "hits_per_person"
+        if data.get("source") == LINKS and name not in self.errors and not data.get(name):
+            text = self.fields[name].error_messages["required"]
+            self.add_error(name, ValidationError(text, code="required"))
+        data["is_recruited"] = bool(data.get("source"))
+        data["is_invited"] = data.get("source") == LINKS
         earlier, round_ = data.get("of_round"), data.get("round")
         if earlier and round_ and earlier >= round_:
             self.add_error("of_round", _("Name a round before this one."))
@@ -289,7 +305,7 @@ class LaunchForm(forms.Form):
         )
         same = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
         # Whom they take, recruiters ask of participants; what is here is known of workers.
-        is_recruited = data["is_recruited"]
+        is_recruited, is_invited = data["is_recruited"], data["is_invited"]
         return Batch(
             study=self.study,
             connection=data["connection"],
@@ -298,9 +314,10 @@ class LaunchForm(forms.Form):
             lifetime_seconds=data["days"] * DAY,
             auto_approval_delay_seconds=data["approval_days"] * DAY,
             is_recruited=is_recruited,
+            is_invited=is_invited,
             requirements=[] if is_recruited else rows,
             needs_masters=data["needs_masters"] and not is_recruited,
-            max_per_worker=data["max_per_worker"],
+            max_per_worker=data["hits_per_person" if is_invited else "max_per_worker"],
             wave_size=None if is_recruited else data["wave_size"],
             excluded_rounds=data["excluded_rounds"],
             **{name: data[name] for name in same},
@@ -324,6 +341,7 @@ def initial_terms(
         "n_items": pilot_size(n_left),
         "n_unsure": pilot_size(n_left),
         "reward_usd": reward_usd,
+        "source": MARKETPLACE,
         "title": study.title,
         "description": _("Read what is on the page and judge it."),
         "days": 7,
@@ -344,7 +362,12 @@ def _terms_of_protocol(study: Study) -> dict[str, Any]:
         "min_approval": terms.min_approval_percent,
         "min_approved": terms.min_approved,
         "max_per_worker": terms.max_per_worker,
+        "hits_per_person": _hits_per_person(terms.max_per_worker),
     }
+
+
+def _hits_per_person(max_per_worker: int | None) -> int:
+    return min(max_per_worker or SUGGESTED_HITS_PER_PERSON, MOST_HITS_PER_PERSON)
 
 
 @dataclass(frozen=True)
@@ -394,12 +417,15 @@ def purchase(n_items: int, n_left: int, how: str) -> dict[str, Any]:
 
 def _terms_of(batch: Batch) -> dict[str, Any]:
     names = (
-        *("title", "description", "keywords", "reward_usd", "is_recruited"),
+        *("title", "description", "keywords", "reward_usd"),
         *("max_assignments", "round"),
     )
     who = who_may_work(batch)
+    source = LINKS if batch.is_invited else RECRUITER if batch.is_recruited else MARKETPLACE
     return {
         **{name: getattr(batch, name) for name in names},
+        "source": source,
+        "hits_per_person": _hits_per_person(batch.max_per_worker),
         "of_round": batch.selection.get(OF_ROUND) or "",
         "excluded_rounds": ", ".join(map(str, batch.excluded_rounds)),
         "countries": ", ".join(who.countries),

@@ -57,12 +57,16 @@ def recruiting_decisions(
     yield from _places_in_vain(study_ids)
     for batch in batches_without_study(batches):
         message = _("Nobody comes to batch %(pk)s: no study of it is open at a recruiter.")
+        action = _("Recruit participants")
+        if batch.is_invited:
+            message = _("Nobody can work on batch %(pk)s: it has no open invitation link.")
+            action = _("Invite people")
         yield _recruiting_decision(
             batch,
             "warning",
             CodedText(message % {"pk": batch.pk}, "batch_without_study"),
             _("Its HITs are kept for participants."),
-            _("Recruit participants"),
+            action,
         )
 
 

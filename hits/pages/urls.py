@@ -54,6 +54,13 @@ of_a_study: list[URLPattern | URLResolver] = [
         pages.batches.act,
         name="recruit-act",
     ),
+    path("batches/<int:batch_id>/links/", pages.batches.invite_people, name="batch-links"),
+    path("batches/<int:batch_id>/links.csv", pages.batches.links_file, name="batch-links-file"),
+    path(
+        "batches/<int:batch_id>/links/<int:person_id>/revoke/",
+        pages.batches.revoke_link,
+        name="batch-link-revoke",
+    ),
     path("batches/<int:batch_id>/<slug:name>/", pages.batches.batch_change, name="batch-change"),
     path("collect/", pages.batches.collect, name="collect"),
     path("review/", pages.review.review, name="review"),

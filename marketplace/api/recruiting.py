@@ -12,6 +12,8 @@
     POST /marketplace-api/v1/recruiting/settle      {"call", "was_done"}
     POST /marketplace-api/v1/recruiting/demographics  {"study"}
     POST /marketplace-api/v1/recruiting/erase       {"study", "worker_id"}
+    POST /marketplace-api/v1/recruiting/open        {"request_token", "hit_type_id", "items", …}
+    POST /marketplace-api/v1/recruiting/links       {"study", "labels", "revoked", "is_shared", …}
 
 All are signed like the Requester API, and may be repeated. A recruiter is called by a background
 job, never by a request: what was requested is under way (`action`, `is_being_tried`) until the
@@ -45,7 +47,13 @@ from marketplace.exceptions import (
     ProtocolError,
     first_or_raise,
 )
-from marketplace.models import AccessKey, Intent, RecruitedStudy, Requester
+from marketplace.models import (
+    AccessKey,
+    Intent,
+    RecruitedStudy,
+    RecruiterConnection,
+    Requester,
+)
 from marketplace.people.enrolment import find_active_key, is_owners, note_use
 from marketplace.recruiting.calls import (
     Action,
@@ -65,17 +73,30 @@ from marketplace.recruiting.files import (
 from marketplace.recruiting.intents import request_bonus_in
 from marketplace.recruiting.participants import erase_participant
 from marketplace.recruiting.records import NotVerified
+from marketplace.recruiting.sessions import revoke_invitation
 from marketplace.recruiting.standing import (
     calls_of,
     decisions_of,
     participations_of,
+    people_of,
     recruiters_of,
     refused_bonuses_of,
     sessions_of,
     studies_of,
     withdrawn_of,
 )
-from marketplace.recruiting.studies import find_study, let_participants_work
+from marketplace.recruiting.studies import (
+    MOST_INVITATIONS,
+    MOST_ITEMS,
+    StudyValues,
+    find_study,
+    invite,
+    let_participants_work,
+    open_study,
+    require_own_lab,
+    set_open,
+    share_link,
+)
 
 NEEDS_PLACES = (Action.PRICE, Action.PLACES)
 NEEDS_AMOUNT = (Action.PUBLISH, Action.PLACES)
@@ -233,6 +254,52 @@ def erase(request: HttpRequest, requester: Requester) -> JsonResponse:
     study, worker_id = study_of(requester, body), body.text("worker_id", most=64)
     erase_participant(study=study, worker_id=worker_id)
     return JsonResponse({"study": study.token})
+
+
+@requester_signed
+def open_own_study(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Open a study whose participants the requester invites by links, without a recruiter. The same
+    request token returns the same study.
+
+    Access: whoever holds an access key; of its requester's HITs alone.
+    """
+    body = Body(request)
+    hit_type = hit_type_of(requester, body)
+    values = StudyValues(
+        name=hit_type.title[:100],
+        kind=RecruiterConnection.Kind.OWN_LAB,
+        items_per_session=body.integer("items", least=1, most=MOST_ITEMS),
+        annotation_prefix=body.text("annotation_prefix", most=255, default=""),
+        is_shared=False,
+        request_token=body.text("request_token", most=64),
+    )
+    return _described(open_study(requester=requester, hit_type=hit_type, values=values))
+
+
+@requester_signed
+def links(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """Make and revoke links of a study of the requester's own lab; open or close it; return all
+    links and how much each person has done. What is left out stays as it is.
+
+    Access: whoever holds an access key of an owner's, or one that the operator issued; of its
+    requester's studies alone.
+    """
+    if not is_owners_request(request):
+        raise InvalidParameter("Links are made with the key of an owner.", code="not_an_owner")
+    body = Body(request)
+    study = study_of(requester, body)
+    require_own_lab(study)
+    if labels := body.texts("labels", most=MOST_INVITATIONS, longest=100):
+        invite(study=study, labels=labels)
+    for number in body.integers("revoked", most=MOST_INVITATIONS):
+        invitation = study.invitations.filter(pk=number).select_related("study__requester").first()
+        if invitation is not None:
+            revoke_invitation(invitation=invitation)
+    if (is_shared := body.boolean_if_any("is_shared")) is not None:
+        share_link(study=study, is_shared=is_shared)
+    if (is_open := body.boolean_if_any("is_open")) is not None:
+        set_open(study=study, is_open=is_open)
+    return JsonResponse(people_of(study))
 
 
 @requester_signed

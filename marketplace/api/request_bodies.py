@@ -83,6 +83,18 @@ class Body:
             )
         return value
 
+    def integers(self, name: str, *, most: int) -> list[int]:
+        values = self._value(name, [])
+        is_list = isinstance(values, list) and len(values) <= most
+        if not is_list or any(type(one) is not int or not 0 <= one < 2**62 for one in values):
+            raise InvalidParameter(
+                f"'{name}' must be a list of at most {most} whole numbers.", code="bad_list"
+            )
+        return list(values)
+
+    def boolean_if_any(self, name: str) -> bool | None:
+        return None if self._value(name, None) is None else self.boolean(name)
+
     def boolean(self, name: str) -> bool:
         value = self._value(name, MISSING)
         if not isinstance(value, bool):

@@ -18,6 +18,7 @@ class Invitation(Row):
         WorkerAccount, null=True, on_delete=models.SET_NULL, related_name="invitations"
     )
     created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
 
 
 class Participant(Row):

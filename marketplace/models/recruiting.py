@@ -97,6 +97,8 @@ class RecruitedStudy(models.Model):
     )
     # Of the link that participants open.
     token = models.CharField(max_length=32, unique=True, default=new_token)
+    # Whether that link lets everybody in; if not, an own lab's people come by invitations only.
+    is_shared = models.BooleanField(default=True)
     name = models.CharField(max_length=100)
     state = models.CharField(max_length=7, choices=State, default=State.ACTIVE)
     # The study's id at the recruiter, where it has one.

@@ -145,7 +145,7 @@ def recognise(
     studies = RecruitedStudy.objects.select_related("hit_type__requester", "connection")
     invitation = invitations.filter(token=token).first()
     study = invitation.study if invitation else studies.filter(token=token).first()
-    if study is None:
+    if study is None or (invitation is not None and invitation.revoked_at is not None):
         raise ChannelClosed(_closed())
     try:
         came = panel_of(study).read_arrival(parameters)
@@ -157,7 +157,8 @@ def recognise(
         raise ParticipantUnknown(_("This link is of another study."), code="other_study")
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed, address)
-    is_let_in = study.is_open or has_begun(visit, known)
+    is_invited = invitation is not None or study.is_shared
+    is_let_in = (study.is_open and is_invited) or has_begun(visit, known)
     if not (is_let_in or _is_open_there(study) or _holds_place(visit)):
         raise ChannelClosed(_closed())
     return visit
@@ -351,6 +352,8 @@ def _account(visit: Visit, known: WorkerAccount | None) -> WorkerAccount:
 @transaction.atomic
 def _invited(invitation: Invitation) -> WorkerAccount:
     locked = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
+    if locked.revoked_at is not None:
+        raise ChannelClosed(_closed())
     if locked.worker is None:
         locked.worker = new_participant(invitation.study.hit_type.paid_by)
         locked.save(update_fields=["worker"])

@@ -82,7 +82,8 @@ def invitations_file(
 ) -> Iterator[tuple[str, ...]]:
     note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
-    for one in study.invitations.select_related("worker").order_by("pk"):
+    active = study.invitations.filter(revoked_at=None)
+    for one in active.select_related("worker").order_by("pk"):
         yield (to_cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")
 
 

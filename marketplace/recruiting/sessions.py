@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from marketplace import clock
+from marketplace.audit_log import note
 from marketplace.exceptions import AssignmentClosed, NotQualified, ParticipantUnknown
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import (
@@ -27,6 +28,7 @@ from marketplace.models import (
     Assignment,
     AssignmentDraft,
     Intent,
+    Invitation,
     Outcome,
     PaidBy,
     RecruitedStudy,
@@ -40,6 +42,7 @@ from marketplace.qualifications.eligibility import require_acceptance
 from marketplace.recruiting.intents import DECIDED, DECISIONS
 from marketplace.recruiting.places import Contended, hits_of, reserve_items
 from marketplace.recruiting.studies import code_of
+from marketplace.users import User
 
 # Beyond the study's own time, so that the last page is not lost to a slow network. Participants
 # are shown the study's own: their recruiter gives their place away after it.
@@ -203,6 +206,21 @@ def return_session(*, session: Session) -> Session:
     if locked.state in (State.STARTED, State.FINISHED, State.TIMED_OUT):
         _give_back(locked)
     return locked
+
+
+@transaction.atomic
+def revoke_invitation(*, invitation: Invitation, user: User | None = None) -> None:
+    """Close one person's link. Submitted work stays; reserved HITs are free again."""
+    study = invitation.study
+    rows = Invitation.objects.filter(pk=invitation.pk, revoked_at=None)
+    if rows.update(revoked_at=clock.now()):
+        who, detail = study.requester, {"invitation": invitation.pk}
+        note("study.revoke", subject=study.name, user=user, requester=who, detail=detail)
+    # Repeated for a person who came in at the moment of the first call.
+    for session in Session.objects.filter(
+        study=study, worker__invitations=invitation, state=State.STARTED
+    ):
+        return_session(session=session)
 
 
 @transaction.atomic

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db.models import (
     BigIntegerField,
     Case,
@@ -22,6 +23,7 @@ from django.db.models import (
     Window,
 )
 from django.db.models.functions import RowNumber
+from django.urls import reverse
 
 from marketplace.exceptions import InvalidParameter
 from marketplace.models import (
@@ -138,6 +140,54 @@ def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     )
     newest = rows.order_by("-withdrawn_at", "-pk").values_list("public_id", flat=True)
     return list(newest[:MOST_WITHDRAWN])
+
+
+def people_of(study: RecruitedStudy) -> dict[str, Any]:
+    """An own lab's links, and who came by them: each invitation, then the newest who came by the
+    shared link."""
+    statuses = Assignment.HANDED_IN_STATUSES
+    n_done = Count("items", filter=Q(items__assignment__status__in=statuses))
+    came = Session.objects.filter(study=study).annotate(n_hits=Count("items"), n_done=n_done)
+    by_worker: dict[str, list[Any]] = {}
+    for one in came.select_related("worker").order_by("pk"):
+        by_worker.setdefault(one.worker.worker_id, []).append(one)
+    people = []
+    for invitation in study.invitations.select_related("worker").order_by("pk"):
+        worker_id = invitation.worker.worker_id if invitation.worker else ""
+        people.append(
+            {
+                "invitation": invitation.pk,
+                "label": invitation.label,
+                "link": _join_address(invitation.token),
+                "is_revoked": invitation.revoked_at is not None,
+            }
+            | _work(worker_id, by_worker.pop(worker_id, []))
+        )
+    shared = list(by_worker.items())[-MOST_PARTICIPATIONS:]
+    no_link = {"invitation": 0, "label": "", "link": "", "is_revoked": False}
+    people += [no_link | _work(worker_id, sessions) for worker_id, sessions in shared]
+    return {
+        "study": study.token,
+        "state": study.state,
+        "items": study.items_per_session,
+        "shared_link": _join_address(study.token) if study.is_shared else "",
+        "people": people,
+    }
+
+
+def _join_address(token: str) -> str:
+    return f"{settings.SITE_URL}{reverse('marketplace:arrive', args=[token])}"
+
+
+def _work(worker_id: str, sessions: list[Any]) -> dict[str, Any]:
+    return {
+        "worker_id": worker_id,
+        "state": sessions[-1].state if sessions else "",
+        "outcome": sessions[-1].outcome if sessions else "",
+        "n_hits": sum(one.n_hits for one in sessions),
+        "n_done": sum(one.n_done for one in sessions),
+        "arrived_at": sessions[0].arrived_at.isoformat() if sessions else None,
+    }
 
 
 def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:

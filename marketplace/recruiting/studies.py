@@ -287,6 +287,10 @@ class StudyValues:
     # None: the time allotted for a HIT, as many times as there are HITs.
     maximum_seconds: int | None = None
     discards_returned: bool = False
+    is_shared: bool = True
+    annotation_prefix: str = ""
+    # Opening a study again under the same token returns the first one.
+    request_token: str = ""
 
 
 @transaction.atomic
@@ -294,6 +298,13 @@ def open_study(
     *, requester: Requester, hit_type: HitType, values: StudyValues, user: User | None = None
 ) -> RecruitedStudy:
     _check(requester, hit_type, values)
+    if values.request_token:
+        Requester.objects.select_for_update(no_key=True).get(pk=requester.pk)
+        known = RecruitedStudy.objects.filter(
+            requester=requester, request_token=values.request_token
+        ).first()
+        if known is not None:
+            return known
     columns = asdict(values)
     kind, panel = columns.pop("kind"), columns.pop("panel")
     completed = columns.pop("completion_code")
@@ -329,14 +340,14 @@ def let_participants_work(*, hit_type: HitType) -> None:
 def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:
-    if study.connection.kind != Kind.OWN_LAB:
-        raise InvalidParameter(_("Only a study of your own lab has links for participants."))
+    require_own_lab(study)
     if not 1 <= len(labels) <= MOST_INVITATIONS:
         raise InvalidParameter(
             _("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}
         )
     RecruitedStudy.objects.select_for_update(no_key=True).get(pk=study.pk)
-    present = set(study.invitations.values_list("label", flat=True))
+    active = study.invitations.filter(revoked_at=None)
+    present = set(active.values_list("label", flat=True))
     now = clock.now()
     invitations = [
         Invitation.objects.create(study=study, label=label, created_at=now)
@@ -346,6 +357,37 @@ def invite(
     detail = {"invitations": len(invitations)}
     note("study.invite", subject=study.name, user=user, requester=study.requester, detail=detail)
     return invitations
+
+
+@transaction.atomic
+def share_link(*, study: RecruitedStudy, is_shared: bool, user: User | None = None) -> None:
+    """Let the study's own link in everybody, or nobody new."""
+    require_own_lab(study)
+    rows = RecruitedStudy.objects.filter(pk=study.pk).exclude(is_shared=is_shared)
+    if rows.update(is_shared=is_shared):
+        action = "study.share_link" if is_shared else "study.revoke_shared_link"
+        note(action, subject=study.name, user=user, requester=study.requester)
+    study.is_shared = is_shared
+
+
+@transaction.atomic
+def set_open(*, study: RecruitedStudy, is_open: bool, user: User | None = None) -> None:
+    """Close an own lab's study to newcomers, or open it again."""
+    require_own_lab(study)
+    if not is_open:
+        close_study(study=study, user=user)
+    else:
+        rows = RecruitedStudy.objects.filter(pk=study.pk, state=RecruitedStudy.State.STOPPED)
+        if rows.update(state=RecruitedStudy.State.ACTIVE):
+            note("study.reopen", subject=study.name, user=user, requester=study.requester)
+    study.refresh_from_db(fields=["state"])
+
+
+def require_own_lab(study: RecruitedStudy) -> None:
+    if study.connection.kind != Kind.OWN_LAB:
+        raise InvalidParameter(
+            _("Only a study of your own lab has links for participants."), code="not_own_lab"
+        )
 
 
 @transaction.atomic

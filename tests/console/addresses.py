@@ -50,7 +50,7 @@ LEADING_ON = table((P.VIEW, "try former-publish"))
 # What a form that is not saved yet comes to, or what is saved; a rehearsal, which a post begins.
 FOLLOWING = table((P.VIEW, "protocol-size rehearsal"))
 PAGES_OF_A_STUDY = SHOWN_OF_A_STUDY | ASKING_FIRST | LEADING_ON | FOLLOWING
-PAGES_OF_A_STUDY |= table((P.OWN, "recruit-file"))
+PAGES_OF_A_STUDY |= table((P.OWN, "recruit-file"), (P.SPEND, "batch-links-file"))
 ACTIONS_OF_A_STUDY = table(
     (P.REVIEW, "review-draft review-note review-appeal review-undo review-retry review-clear"),
     (P.REVIEW, "review-withdraw review-rules-draft review-reason-add review-reason-delete"),
@@ -64,6 +64,7 @@ ACTIONS_OF_A_STUDY = table(
     (P.MANAGE, "study-budget launch-connect"),
     (P.OWN, "give launch-team"),
     (P.SPEND, "publish recruit-draft recruit-act recruit-settle recruit-put-away"),
+    (P.SPEND, "batch-links batch-link-revoke"),
 )
 API_OF_A_STUDY = table(
     (P.VIEW, "api-study-detail api-study-agreement api-study-disputes"),
@@ -168,7 +169,7 @@ SIGNED_REQUESTS = words("""
     shared_devices webhook_secret recruiting_standing recruiting_connect recruiting_disconnect
     recruiting_draft recruiting_demographics recruiting_bonus recruiting_erase recruited_file
     recruiting_act recruiting_hand_over recruiting_sessions recruiting_settle recruiter_events
-    shared_traits recruiting_decisions""")
+    recruiting_open recruiting_links shared_traits recruiting_decisions""")
 MARKETPLACE_OPEN = words("""
     testing_clock testing_faults testing_sweep external_submit groups signup login logout group
     hit mturk_preview mturk_project arrive session leave_study your_study requester_index
@@ -189,7 +190,8 @@ def first(model, **which):
 # What the addresses name besides the study, the team, the collection or the experiment.
 NAMED_PARTS = [
     ("item try-item", {"item_id": last(Item, study__slug="mine")}),
-    ("batch recruit-draft", {"batch_id": last(Batch)}),
+    ("batch recruit-draft batch-links batch-links-file", {"batch_id": last(Batch)}),
+    ("batch-link-revoke", {"batch_id": last(Batch), "person_id": 1}),
     ("batch-change", {"batch_id": last(Batch), "name": "close"}),
     (
         "recruit-act",

@@ -92,6 +92,7 @@ def session(request: HttpRequest, worker: WorkerAccount, session_id: str) -> Htt
         "next": sessions.next_assignment(row) if row.state == Session.State.STARTED else None,
         "n_items": items.count(),
         "n_done": items.handed_in().count(),
+        "is_revoked": worker.invitations.filter(study=row.study, revoked_at__isnull=False).exists(),
         "seconds_left": max(0, int((sessions.due_at(row) - clock.now()).total_seconds())),
     }
     if row.outcome and not may_see_way_back(request, row):

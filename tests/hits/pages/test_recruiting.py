@@ -446,7 +446,7 @@ def test_a_launch_for_participants_costs_nothing_here(study, researcher):
         team=study.team, name="Here", marketplace="local", fees="mturk"
     )
     start = LaunchView(study, researcher)
-    data = {**start.form.data, "is_recruited": "on", "reward_usd": "0.50", "countries": "DE"}
+    data = {**start.form.data, "source": "recruiter", "reward_usd": "0.50", "countries": "DE"}
     view = LaunchView(study, researcher, data)
     assert (view.draft.is_recruited, view.draft.reward_usd) == (True, 0)
     assert (view.draft.requirements, view.cost.total_usd, view.wage) == ([], 0, None)

@@ -20,6 +20,7 @@ from marketplace.models import (
     Hit,
     HitType,
     Intent,
+    Invitation,
     LedgerTransaction,
     RecruitedStudy,
     RecruiterCharge,
@@ -299,6 +300,44 @@ def test_owners_see_submissions_and_uncertain_calls_first(ask, fake, published, 
     assert session.submission_id not in json.dumps(calls)
     requester.owners.add(nora)
     assert colleague("", **HITS)[1]["calls"][0]["submission_id"] == session.submission_id
+
+
+def test_links_of_an_own_lab_are_made_once_and_revoked_by_owners_alone(
+    ask, hit_type, requester, make_keys
+):
+    terms = {"hit_type_id": hit_type, "items": 2, **HITS}
+    tokens = [ask("/open", request_token="r1", **terms)[1]["study"]["study"] for _press in range(2)]
+    assert (len(set(tokens)), RecruitedStudy.objects.get().items_per_session) == (1, 2)
+    assert reason(ask("/open", request_token="r2", **terms | {"items": 101})) == (400, "bad_number")
+    facts = {"study": tokens[0]}
+    for _press in range(2):
+        status, answer = ask("/links", **facts, labels=["Ann", "Bob"])
+    assert (status, [one["label"] for one in answer["people"]]) == (200, ["Ann", "Bob"])
+    assert (answer["shared_link"], answer["state"], len(invited())) == ("", "active", 2)
+    _nora, colleague = caller_of_a_colleague(requester)
+    assert reason(colleague("/links", **facts)) == (400, "not_an_owner")
+    stranger = caller(make_keys())
+    assert stranger("/links", **facts)[0] == 400
+    assert stranger("/open", request_token="r1", **terms)[0] == 400
+    number = answer["people"][0]["invitation"]
+    for _press in range(2):
+        answer = ask("/links", **facts, revoked=[number, 10**9], is_shared=True, is_open=False)[1]
+    assert [one["is_revoked"] for one in answer["people"]] == [True, False]
+    assert (answer["shared_link"].endswith(f"/join/{tokens[0]}/"), answer["state"]) == (
+        True,
+        "stopped",
+    )
+    # A new link for the same name is another one.
+    answer = ask("/links", **facts, labels=["Ann"], is_open=True)[1]
+    assert (len(answer["people"]), answer["state"]) == (3, "active")
+    made = AuditEntry.objects.filter(action="study.revoke")
+    assert made.count() == 1
+    for wrong in ({"labels": "Ann"}, {"revoked": [True]}, {"is_open": "yes"}):
+        assert ask("/links", **facts, **wrong)[0] == 400
+
+
+def invited():
+    return list(Invitation.objects.filter(revoked_at=None))
 
 
 @pytest.mark.slow
