@@ -316,7 +316,7 @@ def test_links_of_an_own_lab_are_made_once_and_revoked_by_owners_alone(
     assert (answer["shared_link"], answer["state"], len(invited())) == ("", "active", 2)
     _nora, colleague = caller_of_a_colleague(requester)
     assert reason(colleague("/links", **facts)) == (400, "not_an_owner")
-    stranger = caller(make_keys())
+    stranger = caller(make_keys("Another lab"))
     assert stranger("/links", **facts)[0] == 400
     assert stranger("/open", request_token="r1", **terms)[0] == 400
     number = answer["people"][0]["invitation"]
