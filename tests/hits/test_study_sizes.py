@@ -5,10 +5,12 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation.flags import count_judgments_change
 from annotation.models import Judgment
 from annotation.protocols.records import Pairs, ProtocolQuestion
 from annotation.protocols.versions import current_document
@@ -100,6 +102,32 @@ def test_a_pilots_variance_replaces_the_default_and_another_scale_does_not(study
     # Ratings that differ by 7 points instead of 35.
     assert found.difference == pytest.approx(assumed.difference / 5, rel=0.25)
     assert study_size(study, planned(study)).precision.source == "assumed"
+
+
+def test_the_variance_is_the_rehearsals_until_there_is_a_pilot_and_the_panel_names_it(study):
+    fields = {"n_items": N_ITEMS, "systems": SYSTEMS, "rehearsal_of": study}
+    rehearsal = rating_study("mine-rehearsal-000001", **fields)
+    rate_at_random(rehearsal, sd=10)
+    client = Client()
+    client.force_login(study.owner)
+
+    def panel():
+        cache.clear()
+        answer = client.get(reverse("console:protocol-size", args=["mine"]))
+        one = answer.context["size"].precision
+        assert f'data-source="{one.source}"' in answer.content.decode()
+        return one
+
+    rehearsed = panel()
+    assert (rehearsed.source, rehearsed.n_judgments) == ("rehearsal", 3 * 3 * N_ITEMS)
+    rate_at_random(study, sd=5)
+    measured = panel()
+    assert measured.source == "pilot"
+    assert measured.difference == pytest.approx(rehearsed.difference / 2, rel=0.25)
+    # Ratings that say nothing about the question leave it to the rehearsal.
+    Judgment.objects.of(study).delete()
+    count_judgments_change(study_ids=[study.pk])
+    assert panel().source == "rehearsal"
 
 
 @pytest.mark.parametrize("n_annotators", [18, 180])
