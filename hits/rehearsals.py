@@ -473,6 +473,10 @@ def _findings(
         yield {"code": "long_pages", "items": list(long_pages), "words": max(long_pages.values())}
     if without := _items_without_pictures(rehearsal):
         yield {"code": "missing_pictures", "items": without}
+    assert rehearsal.rehearsal_of is not None
+    people = current_document(rehearsal.rehearsal_of).qualifications
+    if skipped := [name for name in ("tests", "practice") if getattr(people, name)]:
+        yield {"code": "skipped", "parts": skipped}
     yield {"code": "basis", "basis": qualities.basis}
 
 

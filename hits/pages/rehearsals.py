@@ -1,6 +1,5 @@
 """Step 1 of Launch: a rehearsal with simulated annotators."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from error_codes import CodedText
 from hits.crowd.similarity import CONTEXT, PICTURES, RANDOM, REFERENCE, TEXTS
 from hits.exceptions import HitsError
 from hits.limits import is_marketplace_here
+from hits.models import Batch
 from hits.rehearsals import (
     CREWS,
     DEFAULT_CREW,
@@ -52,6 +52,7 @@ BASES = {
 BEFORE, RUNNING, FAILED, STOPPED, FINISHED, DELETING = (
     *("before", "running", "failed", "stopped", "finished", "deleting"),
 )
+SKIPPED = {"tests": gettext_lazy("qualification tests"), "practice": gettext_lazy("practice")}
 MOST_NAMED = 5
 
 
@@ -74,6 +75,16 @@ class RehearsalForm(forms.Form):
         self.fields["planted"].label = _("Plant an order of systems: {names}").format(names=names)
         if len(systems) < 2:
             del self.fields["planted"]
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """`tone` is good, warning or note; `pages` has the addresses of the first items that it names,
+    as annotators see them, by their keys."""
+
+    text: CodedText
+    tone: str
+    pages: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,13 @@ class RehearsalStep:
         return BEFORE if self.rehearsal is None else STOPPED
 
     @property
+    def is_current(self) -> bool:
+        """Whether it is the step to take next: it is no more once something is published."""
+        if self.state in (FINISHED, DELETING) or not self.is_possible:
+            return False
+        return self.state == RUNNING or not Batch.objects.of(self.study).exists()
+
+    @property
     def is_possible(self) -> bool:
         return is_marketplace_here() and self.study.archived_at is None
 
@@ -143,18 +161,29 @@ class RehearsalStep:
         return float(self.facts["typical_seconds"]) / 60
 
     @property
-    def findings(self) -> list[tuple[CodedText, str]]:
-        """Each finding with its tone: good, warning or note."""
+    def findings(self) -> list[FindingRow]:
         record = self.report.record["findings"] if self.report else []
-        return [row for finding in record for row in _finding(finding)]
+        named = {key for finding in record for key in finding.get("items", [])[:MOST_NAMED]}
+        items = self.study.items.filter(key__in=named).order_by()
+        addresses = {
+            key: reverse("console:try-item", args=[self.study.slug, pk])
+            for key, pk in items.values_list("key", "pk")
+        }
+        rows = []
+        for finding in record:
+            keys = finding.get("items", [])[:MOST_NAMED]
+            pages = {key: addresses[key] for key in keys if key in addresses}
+            rows.append(FindingRow(*_finding_in_words(finding), pages))
+        return rows
 
 
-def _finding(finding: dict[str, Any]) -> Iterator[tuple[CodedText, str]]:
+def _finding_in_words(finding: dict[str, Any]) -> tuple[CodedText, str]:
     code = finding["code"]
     text, tone = "", "warning"
     match code:
         case "answered":
             text, tone = _("Every question was answered."), "good"
+            text += " " + _("Results, Agreement and Downloads are filled with rehearsal data.")
         case "unanswered":
             text = _("No annotator could answer: {names}. Look at its condition.").format(
                 names=join_names(finding["questions"])
@@ -177,13 +206,17 @@ def _finding(finding: dict[str, Any]) -> Iterator[tuple[CodedText, str]]:
                 "{names} lacks a picture.",
                 "{names} lack pictures.",
             ).format(names=_shorten(finding["items"]))
+        case "skipped":
+            parts = join_names([str(SKIPPED[name]) for name in finding["parts"]])
+            text = _("Not rehearsed: {parts}. Try them with Preview as annotator.")
+            text, tone = text.format(parts=parts), "note"
         case "basis" if finding["basis"] == RANDOM:
             text = _("The answers are random: the candidates share no words and no pictures.")
             tone = "note"
         case "basis":
             text = _("Ratings are simulated from {basis}. They say nothing about your systems.")
             text, tone = text.format(basis=BASES[finding["basis"]]), "note"
-    yield CodedText(text, code), tone
+    return CodedText(text, code), tone
 
 
 def _named_items(items: list[str], one: str, several: str) -> str:

@@ -1,21 +1,27 @@
+import re
 import threading
 import time
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
 from django.db import connection as database
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import Team, User
 from annotation.imports import import_study
+from annotation.models import Study
 from annotation.readers.item_files import read_responses
+from annotation.study_facts import REHEARSE, jobs_of
 from config.samples import FOLDER
 from hits.models import Batch, Hit
 from marketplace.models import Hit as MarketplaceHit
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
+from tests.hits.pages.test_rehearsal import stored_rehearsal
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DESK, TELEPHONE = 1280, 390
@@ -171,6 +177,39 @@ def test_all_of_it_by_keyboard(page, worker):
     page.keyboard.press("Enter")
     expect(page.locator(".notice.success")).to_be_visible()
     assert MarketplaceHit.objects.exists()
+
+
+def test_each_state_of_a_rehearsal_is_in_order(page, study):
+    step = page.locator("#rehearsal")
+
+    def expect_state(state: str) -> None:
+        page.goto("/studies/sample/launch/")
+        expect(step).to_have_attribute("data-state", state)
+        assert_in_order(page)
+
+    Study.objects.filter(pk=study.pk).update(owner=User.objects.get())
+    expect_state("before")
+    expect(step).to_have_class(re.compile("current"))
+    step.locator("form .btn-primary").click()
+    jobs = jobs_of(study).of_kind(REHEARSE)
+    now = timezone.now()
+    times = {"started_at": now - timedelta(seconds=96), "progress_at": now, "leased_until": now}
+    jobs.update(state="running", phase="assignments", n_done=96, n_total=180, **times)
+    expect_state("running")
+    expect(step).to_contain_text("96 of 180 assignments")
+    expect(step.locator("progress")).to_be_visible()
+    expect(step.locator("form[action*='/stop/'] button")).to_be_visible()
+    jobs.update(state="failed", message="The marketplace did not answer.")
+    expect_state("failed")
+    expect(step).to_contain_text("The marketplace did not answer.")
+    expect(step.locator("form[action*='/again/'] button")).to_be_visible()
+    jobs.update(state="done")
+    study.items.get(position=1).candidates.update(text="word " * 400)
+    stored_rehearsal(study)
+    expect_state("finished")
+    expect(step).not_to_have_class(re.compile("current"))
+    step.locator("[data-code=long_pages] a").click()
+    expect(page.locator("iframe.trial")).to_be_visible()
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -1,5 +1,6 @@
 import json
 from collections import defaultdict
+from dataclasses import replace
 from io import BytesIO
 from statistics import fmean
 
@@ -10,8 +11,10 @@ from PIL import Image
 
 from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
+from annotation.new_studies import copy_for_rehearsal
 from annotation.protocols.documents import read_document
-from annotation.protocols.versions import save_draft
+from annotation.protocols.records import GradedCase, Qualifications, QualificationTest
+from annotation.protocols.versions import current_document, save_draft
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, REHEARSE, RESULTS, VALIDATION, jobs_of
 from hits import rehearsals
@@ -195,6 +198,35 @@ def test_a_rehearsal_of_products_gives_qrels_and_says_that_they_are_random():
     assert {pair.grade for pair in pairs_of(judgment_source(rehearsal))} == {0, 1}
     [basis] = [f for f in rehearsal_report(rehearsal).record["findings"] if f["code"] == "basis"]
     assert basis["basis"] == RANDOM
+
+
+def stored_rehearsal(study):
+    """A rehearsal as it is stored when it is finished, of items that nobody has answered."""
+    document = replace(current_document(study), qualifications=Qualifications())
+    keys = study.items.values_list("key", flat=True)
+    slug = f"{study.slug}-rehearsal-000001"
+    copy = copy_for_rehearsal(source=study, slug=slug, document=document, keys=list(keys))
+    chosen = {"seed": 1, "crew": "careful", "planted": []}
+    rehearsals.make_report(copy, study_qualities(copy, seed=1), chosen)
+    return copy
+
+
+def test_the_report_shows_long_pages_and_names_what_annotators_did_not_take(researcher, signed_in):
+    study = study_of({}, owner=researcher)
+    test = QualificationTest((GradedCase("C", scores={"fit": 1}),))
+    people = Qualifications(tests=(test,), countries=("US",))
+    save_draft(study=study, document=replace(current_document(study), qualifications=people))
+    item = study.items.get(key="d1")
+    item.candidates.update(text="word " * 400)
+    copy = stored_rehearsal(study)
+    findings = {one["code"]: one for one in rehearsal_report(copy).record["findings"]}
+    assert findings["skipped"]["parts"] == ["tests"]
+    long = findings["long_pages"]
+    assert (long["items"], long["words"] >= 1200) == (["d1"], True)
+    step = signed_in(researcher).get(reverse("console:rehearsal", args=[study.slug]))
+    text = step.content.decode()
+    assert {"skipped", "long_pages"} <= set(codes_on(text))
+    assert f'href="{reverse("console:try-item", args=[study.slug, item.pk])}"' in text
 
 
 class Killed(RunningJob):
