@@ -11,8 +11,8 @@ from simulation.run_pieces import (
     run_experiment_version,
     run_piece,
 )
+from simulation.stored_catalogues import TRAIN, train_recommender
 from simulation.stored_experiments import RUN_EXPERIMENT
-from simulation.stored_training import TRAIN, train_recommender
 from work.registry import SCORING, register
 
 for name, label, handler in (

@@ -70,7 +70,7 @@ def write_section(records: list[dict[str, Any]]) -> None:
         f"{source()}. HITs are published, given a second assignment, answered by four simulated "
         "workers, collected, approved, rejected, paid in part, paid bonuses, overridden and closed "
         "by two people who press every button twice at the same moment. Meanwhile web and queue "
-        "workers and `serve` itself are killed (SIGKILL) every few seconds, and one call to the "
+        "workers are killed (SIGKILL) every few seconds, and one call to the "
         "marketplace in six is lost, done and not answered, done twice, cut short or refused. A "
         "button is pressed again where its job failed. Messages know no token in "
         "the Requester API, and may come twice.",

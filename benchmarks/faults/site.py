@@ -21,7 +21,7 @@ from tests.hits.cutting_proxy import CuttingProxy, read_message
 START_SECONDS = 120.0
 END_SECONDS = 30.0
 # Those that do most of the work are killed more often.
-ROLES = ("supervisor", "web server", "web worker", "web worker", *["worker"] * 3)
+ROLES = ("web server", "web worker", "web worker", *["worker"] * 3)
 
 
 class Site:
@@ -33,9 +33,6 @@ class Site:
         self.supervisor: subprocess.Popen[bytes]
 
     def start(self) -> None:
-        """Start `serve`, as systemd would after it was killed: until the port is free again."""
-        failure = f"Port {self.port} is still in use."
-        wait_for(lambda: not is_listening(self.port), seconds=START_SECONDS, failure=failure)
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
                 [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"],
@@ -58,9 +55,6 @@ class Site:
             lambda: self.processes().get(role, []), seconds=START_SECONDS, failure=failure
         )
         os.kill(rng.choice(sorted(pids)), signal.SIGKILL)
-        if role == "supervisor":
-            self.supervisor.wait()
-            self.start()
         return role
 
     def processes(self) -> dict[str, list[int]]:
@@ -70,8 +64,6 @@ class Site:
                 role = "web server" if parent == self.supervisor.pid else "web worker"
             elif "run_worker" in command:
                 role = "worker"
-            elif pid == self.supervisor.pid:
-                role = "supervisor"
             else:
                 continue
             roles.setdefault(role, []).append(pid)

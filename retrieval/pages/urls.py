@@ -16,9 +16,9 @@ PAGES = {
 PAGES_WITH_CHARTS = PAGES | {"audit": ResultType.AUDIT.value}
 
 of_a_collection: list[URLPattern | URLResolver] = [
-    path("", pages.listing.collection, name="collection"),
-    path("studies/", pages.listing.set_studies, name="collection-studies"),
-    path("delete/", pages.listing.delete, name="collection-delete"),
+    path("", pages.collection.collection, name="collection"),
+    path("studies/", pages.collection.set_studies, name="collection-studies"),
+    path("delete/", pages.collection.delete, name="collection-delete"),
     path("files/", pages.files.files, name="collection-files"),
     path("files/<int:file_id>/", pages.files.file, name="collection-file"),
     path("files/<int:file_id>/confirm/", pages.files.confirm, name="collection-file-confirm"),
@@ -112,8 +112,8 @@ of_a_study: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("collections/", pages.listing.collections, name="collections"),
-    path("new-collection/", pages.listing.new_collection, name="new-collection"),
+    path("collections/", pages.collection.collections, name="collections"),
+    path("new-collection/", pages.collection.new_collection, name="new-collection"),
     path("collections/<slug:slug>/", include(of_a_collection)),
     path("how-many/", pages.sizes.how_many, name="how-many"),
     path("how-many/topics-or-assessors/", pages.sizes.pilot, name="how-many-pilot"),

@@ -23,11 +23,12 @@ from simulation.models import StoredCatalogue, StoredRecommender
 from simulation.models.catalogues import NAME_LENGTH
 from simulation.pages.catalogues import DRAWN, STORED, TeamForm, teams_that_may_simulate
 from simulation.pages.view import standing_of_training
-from simulation.stored_catalogues import MOST_DRAWN, drawn_products
-from simulation.stored_training import (
+from simulation.stored_catalogues import (
+    MOST_DRAWN,
     MOST_EPOCHS,
     REINFORCED,
     delete_recommender,
+    drawn_products,
     request_training,
     resume_training,
     subject_of_training,

@@ -19,8 +19,8 @@ from results.models import Result
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
 from simulation.models import StoredCatalogue, StoredRecommender
 from simulation.pages.tables import TABLES, StoredRun, is_tied, sensitivity_table, turns_table
+from simulation.stored_catalogues import subject_of_training
 from simulation.stored_experiments import find_experiment, jobs_of
-from simulation.stored_training import subject_of_training
 from stats.libraries import pd
 from work.models import Job
 

@@ -20,9 +20,8 @@ from results.kinds import result_kind
 from retrieval.models import Collection
 from simulation.models import DialogueStudy
 from simulation.recorded_studies import request_dialogue_study
-from simulation.stored_catalogues import drawn_products
+from simulation.stored_catalogues import drawn_products, request_training
 from simulation.stored_experiments import request_run
-from simulation.stored_training import request_training
 from tests.accessibility import accessibility_problems, accessible_nodes
 from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in

@@ -6,9 +6,8 @@ from numpy.typing import ArrayLike
 
 from accounts.models import Team, User
 from simulation.models import StoredExperiment, StoredRecommender
-from simulation.stored_catalogues import drawn_products, read_stored
+from simulation.stored_catalogues import drawn_products, read_stored, request_training
 from simulation.stored_experiments import Judged, create_experiment
-from simulation.stored_training import request_training
 from simulation.targets import NONE
 from tests.simulation.conftest import neighbours
 from work.execution import run_job
