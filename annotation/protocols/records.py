@@ -77,7 +77,7 @@ class QuestionCheck:
 
 @dataclass(frozen=True)
 class ProtocolQuestion:
-    """One question. Which options it may have depends on its kind (`kinds.py`)."""
+    """One question. Which options it may have depends on its kind (`fields.py`)."""
 
     name: str = required_text(
         "Short and unique; stands in the column 'question' of every export.",

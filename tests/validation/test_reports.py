@@ -13,6 +13,7 @@ from django.core.management import CommandError
 from django.template.loader import render_to_string
 
 from annotation.models import Submission
+from annotation.protocols.fields import KINDS
 from annotation.study_facts import Raters, simulation_notice
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
@@ -43,6 +44,7 @@ from validation.documents.full import full_report
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings, mark_best
 from validation.documents.methods import methods_paragraph, methods_sentences
 from validation.documents.terms import POLICIES, REASONS
+from validation.heds import FORMS
 from validation.result_kinds.validation import make_validation
 from validation.results import TableResults
 from validation.study_report import ReportRequest, study_report_document
@@ -472,3 +474,7 @@ def test_a_folder_that_cannot_be_written_is_reported_before_anything_is_computed
     assert not Result.objects.filter(study__slug="unwritten").exists()
     with refused_naming(CommandError, "--format"):
         command_output("report", "unwritten", "--format=docx", output=".")
+
+
+def test_the_datasheet_describes_each_kind_of_question():
+    assert set(FORMS) == set(KINDS)
