@@ -132,7 +132,17 @@ def test_a_study_of_ones_own_is_first_given_to_a_team(rosa, researcher):
 def test_this_sites_marketplace_is_connected_from_the_page(rosa, study, team):
     rosa.post(reverse("console:launch-connect", args=["ratings"]))
     assert not Connection.objects.of(team).exists()
+    connecting = reverse("console:connecting", args=[team.slug])
+    assert connecting in page_of(rosa, study).content.decode()
+
+    def poll() -> tuple[bool, bool]:
+        answer = rosa.get(connecting, headers={"HX-Request": "true"})
+        return answer.headers.get("HX-Refresh") == "true", b"hx-get" in answer.content
+
+    assert poll() == (False, True)
     work_off()
+    # The notice follows no more, and the page is updated at once.
+    assert poll() == (True, False)
     assert Connection.objects.of(team).get().is_on_this_site
     assert "$100.00" in words_of(check_page(rosa, study).content.decode())
 

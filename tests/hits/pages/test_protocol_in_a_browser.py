@@ -66,6 +66,8 @@ def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
     page: Page, study: Study
 ) -> None:
     assert page.evaluate(CONTROLS) <= 12
+    page.wait_for_load_state("networkidle")
+    assert accessibility_problems(page) == []
     expect_accessible(page)
     page.locator("#q0-edit").click()
     page.locator("#q0-wording").fill(WORDING)
