@@ -24,13 +24,13 @@ from hits.crowd.similarity import CONTEXT, PICTURES, RANDOM, REFERENCE, TEXTS
 from hits.exceptions import HitsError
 from hits.limits import is_marketplace_here
 from hits.models import Batch
+from hits.rehearsal_report import rehearsal_report
 from hits.rehearsals import (
     CREWS,
     DEFAULT_CREW,
     SECONDS_PER_ASSIGNMENT,
     planted_order,
     rehearsal_of,
-    rehearsal_report,
     rehearsed_size,
     request_rehearsal,
 )

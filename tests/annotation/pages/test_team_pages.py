@@ -404,6 +404,9 @@ def test_roles_are_explained_where_they_are_chosen_shown_and_too_small(rosa, tea
         assert set(re.findall(r'data-role="(\w+)"', page)) == set(Role.values), view
         assert "/teams/#roles" in page
     assert Role.ANALYST.summary in analyst.get(reverse("account")).content.decode()
+    address = reverse("console:team", args=[team.slug])
+    breadcrumb = rosa.get(address).content.decode().partition('class="breadcrumb"')[2]
+    assert address not in breadcrumb.partition("</nav>")[0]
     refused = analyst.get(reverse("console:rename", args=[study.slug]))
     assert (refused.status_code, b"/teams/#roles" in refused.content) == (403, True)
     assert Role.ANALYST.summary in refused.content.decode()

@@ -20,10 +20,12 @@ from annotation.study_facts import AGREEMENT, REHEARSE, RESULTS, VALIDATION, job
 from hits import rehearsals
 from hits.crowd.replay import Page
 from hits.crowd.similarity import PICTURES, RANDOM, TEXTS, study_qualities
+from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import RehearsalUnfit
 from hits.models import Assignment, Batch, Connection, Hit, Worker
 from hits.questions import task_page
-from hits.rehearsals import rehearsal_of, rehearsal_report, request_rehearsal
+from hits.rehearsal_report import make_report, rehearsal_report
+from hits.rehearsals import rehearsal_of, request_rehearsal
 from marketplace import clock
 from marketplace.models import Hit as MarketplaceHit, QualificationType
 from marketplace.qualifications.eligibility import visible_groups
@@ -130,7 +132,10 @@ def test_a_planted_order_is_recovered_and_without_one_no_system_is_better(db):
     ],
 )
 def test_products_without_a_reference_are_judged_by_texts_pictures_or_chance(options, basis, db):
-    qualities = study_qualities(products(**options), seed=1)
+    study = products(**options)
+    qualities = study_qualities(study, seed=1)
+    # So is the crowd of a batch.
+    assert SimulatedAnswers(study, seed=1).qualities.basis == basis
     values = [value for (_item, key), value in qualities.values.items() if key]
     assert qualities.basis == basis
     assert 0 <= min(values) < 0.5 < max(values) <= 1
@@ -207,7 +212,7 @@ def stored_rehearsal(study):
     slug = f"{study.slug}-rehearsal-000001"
     copy = copy_for_rehearsal(source=study, slug=slug, document=document, keys=list(keys))
     chosen = {"seed": 1, "crew": "careful", "planted": []}
-    rehearsals.make_report(copy, study_qualities(copy, seed=1), chosen)
+    make_report(copy, study_qualities(copy, seed=1), chosen)
     return copy
 
 
