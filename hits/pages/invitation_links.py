@@ -20,7 +20,7 @@ from work.models import Job
 class NamesForm(forms.Form):
     names = forms.CharField(
         label=gettext_lazy("Names, codes or addresses, one per line"),
-        help_text=gettext_lazy("Each line gets a link. Only your team sees these names."),
+        help_text=gettext_lazy("Each line gets a link. Exports have pseudonyms, not these names."),
         widget=forms.Textarea({"rows": 4}),
     )
 
