@@ -11,12 +11,12 @@ from presentation.theme import rendered, themed
 from simulation import reports
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
 from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.drawn_products import drawn_catalogue
+from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.experiments import Settings, run_experiment
 from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.targets import targets_of
+from simulation.targets import read_dialogues, targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.annotation.importing import command_output
@@ -251,3 +251,40 @@ def test_two_users_of_the_same_name_are_refused():
     recommenders = [(RandomRecommender(catalogue), AttributeCritic(catalogue))]
     with refused_naming(ValueError, "users", "SimBase"):
         run_experiment(catalogue, targets, [sim_base()] * 2, recommenders, Settings())
+
+
+pytestmark = pytest.mark.shared_data
+
+
+@pytest.fixture
+def shoes(shared_data):
+    names = (shared_data / "shoes_captions" / "eval_im_names.txt").read_text().split()
+    categories = [re.sub(r"^img_womens_|_\d+\.jpg$", "", name) for name in names]
+    catalogue = stand_in_catalogue(names, categories)
+    folder = shared_data / "altereval"
+    return catalogue, read_dialogues(
+        catalogue, folder / "alter_target_ids_shoes.csv", folder / "input_shoes_CRS_df.csv"
+    )
+
+
+def test_the_dialogues_are_those_of_the_release(shoes):
+    catalogue, targets = shoes
+    assert (len(catalogue), len(targets)) == (4658, 190)
+    assert (targets.alternatives[:, 0] == targets.target).sum() == 13
+    n_alternatives = (targets.alternatives >= 0).sum(axis=1)
+    assert (n_alternatives == 1).sum() == 68
+    # Itself alone, once or twice.
+    assert ((targets.accepted >= 0).sum(axis=1) == 1).sum() == 10
+
+
+def test_the_release_switches_far_more_often_than_the_article(shoes):
+    catalogue, targets = shoes
+    critic = AttributeCritic(catalogue)
+    users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]
+    recommenders = [(EmbeddingRecommender(catalogue, critic, recency=0.9), critic)]
+    log = run_experiment(catalogue, targets, users, recommenders, Settings()).logs["embedding"]
+    paper, released = log.n_switches()
+    assert released > 4 * paper
+    own = targets.alternatives[:, 0] == targets.target
+    assert not log.switched[1, :, own].any()
+    assert np.isfinite(log.delta[..., 1:]).all()
