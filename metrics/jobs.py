@@ -48,11 +48,10 @@ def score(running: RunningJob) -> str:
 
 def _not_scored(name: str, error: Exception) -> str:
     if lacks_model(error):
-        text = _(
+        return _(
             "%(metric)s was not scored: its model is not on this server. Whoever runs the site can "
             "add it."
-        )
-        return text % {"metric": name}
+        ) % {"metric": name}
     return _("%(metric)s was not scored: %(reason)s") % {"metric": name, "reason": error}
 
 

@@ -39,8 +39,9 @@ def connect_judge(
     except ValueError as error:
         raise ParameterRefused(f"{error}.") from error
     except IntegrityError as error:
-        message = _("This team has a connection named “{name}” already.")
-        raise ParameterRefused(message.format(name=connection.name)) from error
+        raise ParameterRefused(
+            _("This team has a connection named “{name}” already.").format(name=connection.name)
+        ) from error
     _record("judge_connection.create", connection, actor)
     return connection
 

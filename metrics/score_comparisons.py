@@ -250,6 +250,7 @@ def _references(study: Study) -> list[str]:
     distinct = dict.fromkeys(texts.values_list("reference", flat=True))
     references = [text for text in distinct if text.strip()]
     if not references:
-        message = f"Study '{study.slug}' has no references to compare with."
-        raise NothingToScore(message, code="no_references")
+        raise NothingToScore(
+            f"Study '{study.slug}' has no references to compare with.", code="no_references"
+        )
     return references

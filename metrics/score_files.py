@@ -104,8 +104,7 @@ def read_scores(path: Path) -> list[ScoreRow]:
     try:
         content = plain_file(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        message = f"it cannot be read: {error.strerror}."
-        raise FileUnfit(path, message, code="unreadable") from None
+        raise FileUnfit(path, f"it cannot be read: {error.strerror}.", code="unreadable") from None
     if not content:
         return []
     records = list(csv.reader(io.StringIO(content, newline="")))
@@ -135,8 +134,9 @@ def held(path: Path) -> Iterator[None]:
         lock = beside.open("w")
     with lock:
         if not _is_locked(lock, beside):
-            message = "another process is scoring into it; wait until it is done."
-            raise FileUnfit(path, message, code="busy")
+            raise FileUnfit(
+                path, "another process is scoring into it; wait until it is done.", code="busy"
+            )
         try:
             yield
         finally:
@@ -181,5 +181,6 @@ def _refusing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"it cannot be written: {error.strerror}."
-        raise FileUnfit(path, message, code="unwritable") from None
+        raise FileUnfit(
+            path, f"it cannot be written: {error.strerror}.", code="unwritable"
+        ) from None

@@ -195,8 +195,9 @@ def _key(
     if not columns.values:
         metric = row.required(columns.metric, longest=LONGEST)
     elif len(metric := column.strip()) > LONGEST:
-        problem = f"a metric's name has at most {LONGEST} characters."
-        raise row.refuse(problem, column, code="too_long")
+        raise row.refuse(
+            f"a metric's name has at most {LONGEST} characters.", column, code="too_long"
+        )
     return ScoreKey(item, candidate, metric, own or signature)
 
 

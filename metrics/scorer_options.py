@@ -53,8 +53,9 @@ def _parts(setting: str) -> tuple[str, str, object]:
     name, equals, text = setting.partition("=")
     metric, dot, parameter = name.strip().partition(".")
     if not (metric and dot and parameter and equals):
-        message = f"--set {setting}: write it as metric.parameter=value."
-        raise ParameterRefused(message, code="setting_unreadable")
+        raise ParameterRefused(
+            f"--set {setting}: write it as metric.parameter=value.", code="setting_unreadable"
+        )
     return metric, parameter, _value(metric, parameter, text.strip())
 
 

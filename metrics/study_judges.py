@@ -159,8 +159,9 @@ def keep_judge(*, study: Study, metric: str, name: str, settings: Settings) -> J
     Anything else becomes the name's next version.
     """
     if not re.fullmatch(r"[\w-]{1,64}", name, re.ASCII):
-        message = f"'{name}' cannot be a name: use letters, digits, - and _."
-        raise ParameterRefused(message, code="name_unfit")
+        raise ParameterRefused(
+            f"'{name}' cannot be a name: use letters, digits, - and _.", code="name_unfit"
+        )
     Study.objects.select_for_update().get(pk=study.pk)
     newest = JudgeVersion.objects.of(study).called(metric, name).first()
     content = asdict(settings)
@@ -194,8 +195,9 @@ def write_steps(*, source: str, output: Path | None, client: Client, anew: bool)
     settings = read_settings("geval", source)
     assert isinstance(settings, GEvalSettings)
     if output is None and source in PRESETS:
-        message = f"Say with --output in which file {source} and its steps go."
-        raise ParameterRefused(message, code="output_missing")
+        raise ParameterRefused(
+            f"Say with --output in which file {source} and its steps go.", code="output_missing"
+        )
     path = output or Path(source)
     if path.exists() and not anew and _has_steps(path):
         raise ParameterRefused(

@@ -201,12 +201,14 @@ def signature_of(scorer: Scorer, output: str = "") -> str:
     except ScorerError as error:
         raise ModelUnfit(str(error), code=get_code(error)) from error
     except ValueError as error:
-        message = f"{scorer.name} cannot be signed: {error}."
-        raise ParameterRefused(message, code="unsigned") from error
+        raise ParameterRefused(
+            f"{scorer.name} cannot be signed: {error}.", code="unsigned"
+        ) from error
     if len(signature) > LONGEST_SIGNATURE:
         excess = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
-        message = f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}."
-        raise ParameterRefused(message, code="unsigned")
+        raise ParameterRefused(
+            f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}.", code="unsigned"
+        )
     return signature
 
 

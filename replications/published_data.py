@@ -228,9 +228,8 @@ def _item(key: str, answers: list[_Answer]) -> ItemDraft:
                 problem = f"differs from line {first.row.line} of the same question and prompt."
                 raise answer.row.refuse(problem, field, code="differs")
         if answer.system in candidates:
-            problem = f"question '{key}' has an answer of '{answer.system}' already."
             raise answer.row.refuse(
-                problem,
+                f"question '{key}' has an answer of '{answer.system}' already.",
                 "system" if "system" in answer.row.fields else None,
                 code="repeated_response",
             )

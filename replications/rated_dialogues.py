@@ -267,8 +267,9 @@ def _usr_dialogues(rows: Sequence[Row]) -> dict[str, list[Row]]:
         key = row.optional("dialog_id") or names.setdefault(texts, str(len(names)))
         group = dialogues.setdefault(key, [])
         if group and texts != (group[0].text("source"), group[0].text("context")):
-            problem = f"differs from line {group[0].line} of the same dialogue."
-            raise row.refuse(problem, "source", code="differs")
+            raise row.refuse(
+                f"differs from line {group[0].line} of the same dialogue.", "source", code="differs"
+            )
         group.append(row)
     return dialogues
 

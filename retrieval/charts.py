@@ -147,10 +147,9 @@ def left_out_in_words(rows: pd.DataFrame, measure: str) -> str:
 
 def depths_in_words(rows: pd.DataFrame) -> str:
     last = rows.iloc[-1]
-    text = _(
+    return _(
         "%(n_relevant)s relevant documents to rank %(depth)s, %(n_new)s of them first found there."
-    )
-    return text % {
+    ) % {
         "n_relevant": f"{int(last['n_relevant']):,}",
         "depth": int(last["depth"]),
         "n_new": int(last["n_new_relevant"]),

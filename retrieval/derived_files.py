@@ -202,8 +202,9 @@ def make_collection_vectors(running: RunningJob) -> str:
     if catalogue is None:
         raise PoolUnfit(_("The catalogue was removed."))
     if model is None:
-        text = _("This site offers no model {name} any more.")
-        raise PoolUnfit(text.format(name=arguments["model"]))
+        raise PoolUnfit(
+            _("This site offers no model {name} any more.").format(name=arguments["model"])
+        )
     with TemporaryDirectory(prefix="assay-vectors-") as folder:
         vectors = _vectors(running, catalogue, model, part)
         path = _zipped(vectors, Path(folder), f"{arguments['model']}-{part}")

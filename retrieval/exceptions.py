@@ -68,10 +68,10 @@ def _place(lines: Sequence[int | None], name: str) -> str:
         return name
     shown = ", ".join(named[:MOST_PLACES])
     if (n := len(named) - MOST_PLACES) > 0:
-        text = _("Lines {lines} and {n} more of {file}")
-        return text.format(lines=shown, n=f"{n:,}", file=name)
-    text = ngettext("Line {lines} of {file}", "Lines {lines} of {file}", len(named))
-    return text.format(lines=shown, file=name)
+        return _("Lines {lines} and {n} more of {file}").format(lines=shown, n=f"{n:,}", file=name)
+    return ngettext("Line {lines} of {file}", "Lines {lines} of {file}", len(named)).format(
+        lines=shown, file=name
+    )
 
 
 class NothingToAudit(RetrievalError):

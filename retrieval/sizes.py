@@ -290,8 +290,9 @@ class EqualCost:
                 yield _few(name, n).format(n=n, few=FEW[name])
         for name, value in self.result.components.items():
             if value < 0:
-                text = _("the component {name} is {value}, below 0, and counts as 0")
-                yield text.format(name=name, value=f"{value:.3g}")
+                yield _("the component {name} is {value}, below 0, and counts as 0").format(
+                    name=name, value=f"{value:.3g}"
+                )
         if not self.pilot.assessors:
             yield _(
                 "the pilot names no assessors: one each is planned, and what they differ by is "

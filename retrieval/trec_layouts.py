@@ -277,10 +277,9 @@ def problem_of_vectors(start: bytes) -> str:
     noun = _noun(start)
     if start.startswith(b"PAR1") or (start.startswith(ZIP) and noun == _("a zip")):
         return ""
-    text = _(
+    return _(
         "it is {noun}. Vectors are Parquet, or a zip with a .npy file and an .ids file of names."
-    )
-    return text.format(noun=noun or (_("another kind of file") if _is_binary(start) else _("text")))
+    ).format(noun=noun or (_("another kind of file") if _is_binary(start) else _("text")))
 
 
 def _is_binary(start: bytes) -> bool:

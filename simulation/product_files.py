@@ -170,8 +170,9 @@ def _rows_by_id(path: Path) -> dict[str, dict[str, str]]:
     try:
         for row in each_row(path, ["id"]):
             if (one := row.text("id")) in rows:
-                text = f"{path.name}, line {row.line}: {one} has a line already."
-                raise CatalogueUnfit(text, code="line_twice")
+                raise CatalogueUnfit(
+                    f"{path.name}, line {row.line}: {one} has a line already.", code="line_twice"
+                )
             rows[one] = {name: row.text(name) for name in row.fields}
     except ImportRefused as refused:
         raise CatalogueUnfit(str(refused), code=refused.code) from None

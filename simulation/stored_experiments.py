@@ -188,9 +188,10 @@ def _trained(experiment: StoredExperiment, plan: Plan) -> dict[str, StoredRecomm
         rows = StoredRecommender.objects.filter(catalogue=experiment.catalogue_id)
         row = rows.filter(pk=int(key)).first() if key.isdecimal() else None
         if row is None or row.finished_at is None:
-            text = _("{name} must have been trained on this catalogue, to the last epoch.")
             raise ExperimentUnfit(
-                text.format(name=row.name if row else _elsewhere(experiment, key))
+                _("{name} must have been trained on this catalogue, to the last epoch.").format(
+                    name=row.name if row else _elsewhere(experiment, key)
+                )
             )
         found[spec] = row
     # Rows of a result are told apart by name: one may be trained:05, or was called as another is.

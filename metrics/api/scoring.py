@@ -196,8 +196,9 @@ def _filled(study: Study, metric: str, settings: dict[str, Any]) -> Any:
     """The page's form with these settings; a 400 with each that is at fault."""
     start = scoring_form(study, metric)
     if unknown := sorted(settings.keys() - start.fields.keys()):
-        text = _("There is no such setting: {names}.").format(names=", ".join(unknown))
-        raise serializers.ValidationError({"settings": [text]})
+        raise serializers.ValidationError(
+            {"settings": [_("There is no such setting: {names}.").format(names=", ".join(unknown))]}
+        )
     initial = {
         name: start.get_initial_for_field(field, name) for name, field in start.fields.items()
     }

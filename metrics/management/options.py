@@ -28,8 +28,9 @@ def caps_of(options: Mapping[str, Any]) -> Caps:
     try:
         return Caps(options["max_requests"], None if max_usd is None else Decimal(max_usd))
     except InvalidOperation as error:
-        message = f"--max-usd must be a number, got '{max_usd}'."
-        raise ParameterRefused(message, code="not_a_number") from error
+        raise ParameterRefused(
+            f"--max-usd must be a number, got '{max_usd}'.", code="not_a_number"
+        ) from error
 
 
 MOST_DRAWS = 100_000

@@ -195,8 +195,9 @@ class Checkpoint:
         try:
             return fingerprint(self.folder)
         except OSError as error:
-            message = f"{self.folder} cannot be read: {error}"
-            raise ModelUnavailableError(message, code="unreadable") from error
+            raise ModelUnavailableError(
+                f"{self.folder} cannot be read: {error}", code="unreadable"
+            ) from error
 
     def signed(self) -> dict[str, str]:
         return {
@@ -293,8 +294,9 @@ def _hub_folder(name: str, *, download: bool, cache_folder: str | None) -> Path:
             ignore_patterns=list(FOREIGN_FILES),
         )
     except HFValidationError as error:
-        message = f"{name} is neither a folder nor a model's name"
-        raise ModelUnavailableError(message, code="not_a_model") from error
+        raise ModelUnavailableError(
+            f"{name} is neither a folder nor a model's name", code="not_a_model"
+        ) from error
     except OSError as error:
         remedy = "could not be fetched" if download else "may not be fetched: allow download"
         raise ModelUnavailableError(

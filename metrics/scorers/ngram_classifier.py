@@ -158,8 +158,9 @@ class TrainedClassifier:
                     **words,
                 )
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-            message = f"{path} is not a classifier of styles: {error}"
-            raise ModelUnavailableError(message, code="not_a_classifier") from error
+            raise ModelUnavailableError(
+                f"{path} is not a classifier of styles: {error}", code="not_a_classifier"
+            ) from error
 
 
 def train(texts: Sequence[str], labels: Sequence[str], *, seed: int = 0) -> TrainedClassifier:

@@ -109,8 +109,9 @@ class PoolView:
         if not self.faults:
             return _("Nothing is wrong with it.")
         n = sum(fault.n for fault in self.faults)
-        text = ngettext("{n} fault is to be looked at.", "{n} faults are to be looked at.", n)
-        return text.format(n=f"{n:,}")
+        return ngettext(
+            "{n} fault is to be looked at.", "{n} faults are to be looked at.", n
+        ).format(n=f"{n:,}")
 
     @property
     def has_hubs(self) -> bool:
@@ -124,14 +125,13 @@ class PoolView:
             return _(
                 "Too few targets to speak of hubs; {anti} of the documents are in no pool."
             ).format(anti=f"{facts['anti_hubs']:.1%}")
-        text = ngettext(
+        return ngettext(
             "{n} document is in at least {share} of the pools and takes {slots} of the slots; "
             "{anti} of the documents are in none.",
             "{n} documents are in at least {share} of the pools and take {slots} of the slots; "
             "{anti} of the documents are in none.",
             n,
-        )
-        return text.format(
+        ).format(
             n=f"{n:,}",
             share=f"{facts['hub_share']:.0%}",
             slots=f"{facts['hub_slots']:.1%}",

@@ -129,9 +129,8 @@ def evaluation_readings(
     for run, counts in zip(runs, evaluation.runs, strict=True):
         report = deepcopy(run.reading)
         if counts.n_foreign:
-            reason = f"its topic is none of {grades.path.name}"
             report.leave_out(
-                CodedText(reason, "foreign_topic"),
+                CodedText(f"its topic is none of {grades.path.name}", "foreign_topic"),
                 count_of(counts.n_foreign, "topic"),
                 counts.n_foreign_lines,
             )

@@ -279,5 +279,6 @@ class PoolForm(forms.Form):
 
 
 def _sample_title(sample: Result) -> str:
-    text = _("sample {number}, of {n} targets")
-    return text.format(number=sample.number, n=format(sample.facts["n_topics"], ","))
+    return _("sample {number}, of {n} targets").format(
+        number=sample.number, n=format(sample.facts["n_topics"], ",")
+    )

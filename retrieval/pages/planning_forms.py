@@ -256,8 +256,7 @@ class DifferenceForm(SizeForm):
         return topics_for_several(difference, sd, systems, power=power, alpha=alpha)
 
     def sentence(self, size: Size) -> str:
-        text = _("%(n)s items distinguish a difference of %(difference)s with power %(power)s.")
-        return text % {
+        return _("%(n)s items distinguish a difference of %(difference)s with power %(power)s.") % {
             "n": f"{size.n:,}",
             "difference": f"{self.cleaned_data['difference']:g}",
             "power": power_text(size.power),

@@ -94,8 +94,9 @@ class PilotForm(PlainForm):
         """The values of the file, or every fault of it by line, as the command says them."""
         file = self.cleaned_data["file"]
         if file.size > MOST_BYTES:
-            text = _("It has more than {n} MiB.").format(n=MOST_BYTES // 1024**2)
-            raise forms.ValidationError(text, code="too_large")
+            raise forms.ValidationError(
+                _("It has more than {n} MiB.").format(n=MOST_BYTES // 1024**2), code="too_large"
+            )
         with TemporaryDirectory(prefix="assay-pilot-") as folder:
             path = Path(folder) / plain_file_name(file.name)
             path.write_bytes(file.read())
@@ -179,8 +180,9 @@ class PilotAnswer:
         sizes = {"systems": len(one.systems), "topics": len(one.topics)}
         if not one.assessors:
             return _("pilot: systems {systems}, topics {topics}").format(**sizes)
-        text = _("pilot: systems {systems}, topics {topics}, assessors {assessors}")
-        return text.format(**sizes, assessors=len(one.assessors))
+        return _("pilot: systems {systems}, topics {topics}, assessors {assessors}").format(
+            **sizes, assessors=len(one.assessors)
+        )
 
     @property
     def seed_text(self) -> str:
@@ -336,10 +338,9 @@ class Answer:
     def rounding(self) -> str:
         if not (rounded := self.size.rounded):
             return ""
-        text = _(
+        return _(
             "Rounded to the nearest, %(n)s would have power %(power)s: less than was asked for."
-        )
-        return text % {"n": f"{rounded['n']:,}", "power": power_text(rounded["power"])}
+        ) % {"n": f"{rounded['n']:,}", "power": power_text(rounded["power"])}
 
     @property
     def variants(self) -> list[tuple[str, int]]:
@@ -360,8 +361,7 @@ class Answer:
         first, last = rows.iloc[0], rows.iloc[-1]
         if of == WIDTH:
             first, last = last, first
-        text = _("From %(first)s with %(n)s to %(last)s with %(n_last)s.")
-        return text % {
+        return _("From %(first)s with %(n)s to %(last)s with %(n_last)s.") % {
             "first": f"{first[of]:.3f}",
             "n": f"{first['n']:,.0f}",
             "last": f"{last[of]:.3f}",

@@ -120,8 +120,9 @@ def write_vectors(path: Path, vectors: Vectors) -> None:
             path, mode="w+", dtype=vectors.array.dtype, shape=vectors.array.shape
         )
     except OSError as error:
-        problem = f"it cannot be written: {error.strerror or error}."
-        raise PoolFileFaults(path, [(None, problem)]) from None
+        raise PoolFileFaults(
+            path, [(None, f"it cannot be written: {error.strerror or error}.")]
+        ) from None
     for start in range(0, len(vectors.names), BLOCK_ROWS):
         copy[start : start + BLOCK_ROWS] = vectors.array[start : start + BLOCK_ROWS]
     copy.flush()
@@ -238,8 +239,9 @@ def _read_parquet(path: Path, most_rows: int) -> Vectors:
             if array is None:
                 array = temporary_array(file.metadata.num_rows, rows.shape[1])
             if rows.shape[1] != array.shape[1]:
-                problem = f"vectors have {array.shape[1]} and {rows.shape[1]} numbers."
-                raise PoolFileFaults(path, [(n + 1, problem)])
+                raise PoolFileFaults(
+                    path, [(n + 1, f"vectors have {array.shape[1]} and {rows.shape[1]} numbers.")]
+                )
             array[n : n + len(rows)] = rows
             for name in _names_in(path, batch.column(name_column), n):
                 names.take(name)

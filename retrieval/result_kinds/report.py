@@ -186,8 +186,9 @@ class Conclusions:
             for one in faulty[:MOST_FILES]:
                 yield _sentence_of(_quoted(one.file["file"]), f"{one.finding}.")
             if (rest := len(faulty) - MOST_FILES) > 0:
-                text = ngettext("{n} more file has defects.", "{n} more files have defects.", rest)
-                yield text.format(n=rest)
+                yield ngettext(
+                    "{n} more file has defects.", "{n} more files have defects.", rest
+                ).format(n=rest)
 
     def _sources(self) -> Iterator[str]:
         text = _("{name}; of {date}, fingerprint {fingerprint}.")

@@ -194,8 +194,9 @@ class Experiments(Endpoint):
             )
         study = self.study(asked["study"], Permission.ANALYSE)
         if study.team is None:
-            text = _("Experiments are a team's; move the study to one first.")
-            raise serializers.ValidationError({"study": [text]})
+            raise serializers.ValidationError(
+                {"study": [_("Experiments are a team's; move the study to one first.")]}
+            )
         self.team(study.team.slug, Permission.ANALYSE)
         label_set, round = asked.get("label_set"), asked.get("round", 1)
         source = relevance_sources().find_study_source(study, label_set=label_set, round=round)
@@ -204,8 +205,9 @@ class Experiments(Endpoint):
 
 def _require_source(source: Source | None, field: str) -> Source:
     if source is None:
-        text = _("There are no judgments there that simulated users could go by.")
-        raise serializers.ValidationError({field: [text]})
+        raise serializers.ValidationError(
+            {field: [_("There are no judgments there that simulated users could go by.")]}
+        )
     return source
 
 

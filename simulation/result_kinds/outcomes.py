@@ -162,11 +162,10 @@ def _explain_orders(result: Result) -> str:
 
 
 def _explain_biases(result: Result) -> str:
-    text = _(
+    return _(
         "People: the share who would take what a recommender's dialogue ended with; of items "
         "at random {share}. Only what differs between recommenders changes their order."
-    )
-    return text.format(share=_show_number(result.record["item_at_random"]))
+    ).format(share=_show_number(result.record["item_at_random"]))
 
 
 def _explain_choice(result: Result) -> str:

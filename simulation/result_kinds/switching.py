@@ -143,8 +143,9 @@ class SwitchingKind(DialogueKind):
         if not users:
             raise DialoguesUnfit(_("Name at least one user."), code="no_user")
         if twice := next((user for user in users if users.count(user) > 1), ""):
-            text = _("{user} is named twice.").format(user=twice)
-            raise DialoguesUnfit(text, code="repeated_user")
+            raise DialoguesUnfit(
+                _("{user} is named twice.").format(user=twice), code="repeated_user"
+            )
 
     def compute(self, given: Given[Study]) -> Computed:
         study, names = given.subject, given.settings["users"]

@@ -263,11 +263,13 @@ def small_sample_notes(frame: pd.DataFrame) -> tuple[CodedText, ...]:
 
 def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[CodedText]:
     if n_items < FEW_ITEMS:
-        text = f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
-        yield CodedText(text, code="few_items")
+        yield CodedText(
+            f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}", code="few_items"
+        )
     if n_annotators < FEW_ANNOTATORS:
-        text = f"only {n_annotators} annotators: little can be said of others"
-        yield CodedText(text, code="few_annotators")
+        yield CodedText(
+            f"only {n_annotators} annotators: little can be said of others", code="few_annotators"
+        )
 
 
 def off_the_end(frame: pd.DataFrame) -> dict[str, int]:

@@ -244,5 +244,4 @@ def ratings_text(n_annotators: float) -> str:
     if pd.isna(n_annotators):
         return ""
     n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural
-    text = ngettext("%(n)s rating each", "%(n)s ratings each", n)
-    return text % {"n": f"{n_annotators:.3g}"}
+    return ngettext("%(n)s rating each", "%(n)s ratings each", n) % {"n": f"{n_annotators:.3g}"}

@@ -242,8 +242,9 @@ class JudgeDrift:
         one = self.drift
         if one.n_clusters < ANCHORS:
             units = "anchor items" if one.n_clusters == one.n else "clusters of anchor items"
-            text = f"{one.n_clusters} {units}; {ANCHORS} or more are advised"
-            yield CodedText(text, code="few_anchors")
+            yield CodedText(
+                f"{one.n_clusters} {units}; {ANCHORS} or more are advised", code="few_anchors"
+            )
         if one.n >= ANCHORS and 0 < one.n_moved < min(MOVED, one.n):
             text = f"only {one.n_moved} scores moved: the interval is a rough guide below {MOVED}"
             yield CodedText(text, code="few_moved")

@@ -206,6 +206,7 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
             request, _("Scoring in the background: %(metrics)s.") % {"metrics": ", ".join(metrics)}
         )
     else:
-        text = _("Nothing was scored: choose at least one metric.")
-        messages.error(request, text, extra_tags="no_metric")
+        messages.error(
+            request, _("Nothing was scored: choose at least one metric."), extra_tags="no_metric"
+        )
     return redirect("console:validation", slug)

@@ -149,8 +149,9 @@ class BoundedClient(httpx2.Client):
                 if time.monotonic() > deadline:
                     raise OutOfBoundsError("an answer that did not end in time", "too_slow")
                 if len(content) > MAX_ANSWER_BYTES:
-                    message = f"an answer of more than {MAX_ANSWER_BYTES} bytes"
-                    raise OutOfBoundsError(message, "too_large")
+                    raise OutOfBoundsError(
+                        f"an answer of more than {MAX_ANSWER_BYTES} bytes", "too_large"
+                    )
         headers = [
             (name, value)
             for name, value in response.headers.multi_items()

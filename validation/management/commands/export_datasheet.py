@@ -34,6 +34,7 @@ class Command(BaseCommand):
             make_folder(folder)
             paths = write_files(files, folder)
         except OSError as error:
-            problem = f"{error.filename or folder} cannot be written: {error.strerror}."
-            raise FolderUnusable(problem) from None
+            raise FolderUnusable(
+                f"{error.filename or folder} cannot be written: {error.strerror}."
+            ) from None
         self.stdout.write(f"{len(paths)} files in {folder}: {paths[0].name} first.")
