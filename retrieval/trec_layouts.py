@@ -245,15 +245,13 @@ def _noun(start: bytes) -> str | None:
         return _("a picture ({name})").format(name="WebP")
     if start.startswith(ZIP):
         return _zip_noun(start)
-    if start.startswith(OLD_OFFICE):
-        return _("an Office document")
-    if start.startswith(b"%PDF"):
-        return _("a PDF document")
-    if start.startswith(b"PAR1"):
-        return _("Parquet")
-    if start.startswith(b"\x93NUMPY"):
-        return _("an array of NumPy")
-    return None
+    nouns = {
+        OLD_OFFICE: _("an Office document"),
+        b"%PDF": _("a PDF document"),
+        b"PAR1": _("Parquet"),
+        b"\x93NUMPY": _("an array of NumPy"),
+    }
+    return next((noun for first, noun in nouns.items() if start.startswith(first)), None)
 
 
 def _zip_noun(start: bytes) -> str:

@@ -136,19 +136,16 @@ def _stages(slug: str, counts: Counter[str]) -> Iterator[Stage]:
     state = NEEDS_YOU if counts["faulty_sources"] else DONE if n_pools else LATER
     sizes = ngettext("%(n)d pool", "%(n)d pools", n_pools) % {"n": n_pools} if n_pools else ""
     yield _stage(slug, "collection-pools", _("Pool"), state, prepare, sizes)
-    state = DONE if n_qrels else LATER
-    yield _stage(slug, "collection-judgments", _("Judgments"), state, prepare)
-    state = DONE if counts[RESULT.EVALUATION] else LATER
-    yield _stage(slug, "collection-evaluation", _("Evaluation"), state, answer)
-    for name, kind, title in (
-        ("collection-trust", RESULT.COMPARISON, _("How far to trust it")),
-        ("collection-machine", RESULT.MACHINE, _("A machine's labels")),
-        ("collection-reuse", RESULT.REUSE, _("Reuse for other systems")),
-        ("collection-audit", RESULT.AUDIT, _("Audit of files")),
+    for name, n_done, title, group in (
+        ("collection-judgments", n_qrels, _("Judgments"), prepare),
+        ("collection-evaluation", counts[RESULT.EVALUATION], _("Evaluation"), answer),
+        ("collection-trust", counts[RESULT.COMPARISON], _("How far to trust it"), answer),
+        ("collection-machine", counts[RESULT.MACHINE], _("A machine's labels"), answer),
+        ("collection-reuse", counts[RESULT.REUSE], _("Reuse for other systems"), answer),
+        ("collection-audit", counts[RESULT.AUDIT], _("Audit of files"), answer),
+        ("collection-report", counts[RESULT.REPORT], _("Report"), answer),
     ):
-        yield _stage(slug, name, title, DONE if counts[kind] else LATER, answer)
-    state = DONE if counts[RESULT.REPORT] else LATER
-    yield _stage(slug, "collection-report", _("Report"), state, answer)
+        yield _stage(slug, name, title, DONE if n_done else LATER, group)
 
 
 def _sizes(n_runs: int, n_qrels: int, n_assessors: int) -> str:
@@ -165,80 +162,109 @@ def _stage(slug: str, name: str, title: str, state: str, group: str, detail: str
 
 
 def next_step(stages: StagesOfCollection, *, n_studies: int) -> dict[str, str]:
-    text, button, name = next(_steps(stages, n_studies))
-    url = reverse(f"console:{name}", args=[stages.slug])
-    return {"text": text, "button": button, "url": url}
+    """The first step that is due: what to do, the button's label, and its page."""
+    steps = (step for is_due, *step in _steps(stages.counts, n_studies) if is_due)
+    text, button, page = next(steps)
+    return {"text": text, "button": button, "url": reverse(f"console:{page}", args=[stages.slug])}
 
 
-def _steps(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:
-    counts = stages.counts
+def _steps(counts: Counter[str], n_studies: int) -> Iterator[tuple[object, str, str, str]]:
+    """Each step with whether it is due, in their order; the last one always is."""
+    files, pools = "collection-files", "collection-pools"
     n_runs, n_qrels, n_assessors = (counts[kind] for kind in (KIND.RUN, KIND.QRELS, KIND.ASSESSORS))
-    if n := counts["faulty"]:
-        text = ngettext(
+    n_faulty, n_unconfirmed = counts["faulty"], counts["unconfirmed"]
+    has_files = n_runs or n_qrels or n_assessors or counts[KIND.EMBEDDINGS]
+    yield (
+        n_faulty,
+        ngettext(
             "{n} file cannot be used: see what is wrong with it.",
             "{n} files cannot be used: see what is wrong with them.",
-            n,
-        )
-        of_sources = counts["faulty_sources"] == n
-        name = "collection-pools" if of_sources else "collection-files"
-        yield text.format(n=f"{n:,}"), _("See the faults"), name
-    if n := counts["unconfirmed"]:
-        text = ngettext(
+            n_faulty,
+        ).format(n=f"{n_faulty:,}"),
+        _("See the faults"),
+        pools if counts["faulty_sources"] == n_faulty else files,
+    )
+    yield (
+        n_unconfirmed,
+        ngettext(
             "{n} file is used once you confirm which of its rows are left out.",
             "{n} files are used once you confirm which of their rows are left out.",
-            n,
-        )
-        yield text.format(n=f"{n:,}"), _("Look at them"), "collection-files"
-    if not (n_runs or n_qrels or n_assessors or counts[KIND.EMBEDDINGS]):
-        yield (
+            n_unconfirmed,
+        ).format(n=f"{n_unconfirmed:,}"),
+        _("Look at them"),
+        files,
+    )
+    yield from (
+        (
+            not has_files,
             _("Add the runs of your systems, and qrels if there are any."),
             _("Add files"),
-            "collection-files",
-        )
-    if n_assessors and not n_qrels:
-        text = _(
-            "Make qrels of the assessors' grades by a rule: runs are evaluated under one grade of "
-            "each document."
-        )
-        yield text, _("Make qrels"), "collection-files"
-    if not n_qrels:
-        yield from _steps_to_qrels(stages, n_studies)
-    if not n_runs:
-        text = _("Add the runs of the systems that are to be evaluated.")
-        yield text, _("Add runs"), "collection-files"
-    yield from _steps_to_a_report(stages, n_runs, n_qrels)
-
-
-def _steps_to_qrels(stages: StagesOfCollection, n_studies: int) -> Iterator[tuple[str, str, str]]:
-    if not n_studies and not stages.counts[RESULT.POOL]:
-        text = _(
-            "Make a pool: which documents of each target are judged. Where there are qrels "
-            "already, add them instead."
-        )
-        yield text, _("Make a pool"), "collection-pools"
-    if not n_studies:
-        text = _("Make a study of the pool, in which people judge its candidates.")
-        yield text, _("See the pool"), "collection-pools"
-    text = _("Have the study judged, and make qrels of its answers.")
-    yield text, _("Judgments"), "collection-judgments"
-
-
-def _steps_to_a_report(
-    stages: StagesOfCollection, n_runs: int, n_qrels: int
-) -> Iterator[tuple[str, str, str]]:
-    counts = stages.counts
-    if not counts[RESULT.EVALUATION]:
-        yield _("Evaluate the runs."), _("Evaluate"), "collection-evaluation"
-    if not counts[RESULT.COMPARISON] and n_runs > 1 and (n_qrels > 1 or counts[KIND.ASSESSORS]):
-        text = _("See whether other judgments would order the runs otherwise.")
-        yield text, _("How far to trust it"), "collection-trust"
-    if not counts[RESULT.REUSE] and n_runs > 1 and counts[KIND.QRELS]:
-        text = _("Estimate what a system that was not pooled must expect.")
-        yield text, _("Reuse for other systems"), "collection-reuse"
-    if not counts[RESULT.REPORT]:
-        text = _("Write the report, which says what may be concluded.")
-        yield text, _("Write the report"), "collection-report"
-    yield _("All is computed: read the report."), _("Report"), "collection-report"
+            files,
+        ),
+        (
+            n_assessors and not n_qrels,
+            _(
+                "Make qrels of the assessors' grades by a rule: runs are evaluated under one grade "
+                "of each document."
+            ),
+            _("Make qrels"),
+            files,
+        ),
+        (
+            not n_qrels and not n_studies and not counts[RESULT.POOL],
+            _(
+                "Make a pool: which documents of each target are judged. Where there are qrels "
+                "already, add them instead."
+            ),
+            _("Make a pool"),
+            pools,
+        ),
+        (
+            not n_qrels and not n_studies,
+            _("Make a study of the pool, in which people judge its candidates."),
+            _("See the pool"),
+            pools,
+        ),
+        (
+            not n_qrels,
+            _("Have the study judged, and make qrels of its answers."),
+            _("Judgments"),
+            "collection-judgments",
+        ),
+        (
+            not n_runs,
+            _("Add the runs of the systems that are to be evaluated."),
+            _("Add runs"),
+            files,
+        ),
+        (
+            not counts[RESULT.EVALUATION],
+            _("Evaluate the runs."),
+            _("Evaluate"),
+            "collection-evaluation",
+        ),
+        (
+            not counts[RESULT.COMPARISON]
+            and n_runs > 1
+            and (n_qrels > 1 or counts[KIND.ASSESSORS]),
+            _("See whether other judgments would order the runs otherwise."),
+            _("How far to trust it"),
+            "collection-trust",
+        ),
+        (
+            not counts[RESULT.REUSE] and n_runs > 1 and n_qrels,
+            _("Estimate what a system that was not pooled must expect."),
+            _("Reuse for other systems"),
+            "collection-reuse",
+        ),
+        (
+            not counts[RESULT.REPORT],
+            _("Write the report, which says what may be concluded."),
+            _("Write the report"),
+            "collection-report",
+        ),
+        (True, _("All is computed: read the report."), _("Report"), "collection-report"),
+    )
 
 
 # The page that shows a job; others are on the page of files.
