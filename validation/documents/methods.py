@@ -170,11 +170,31 @@ FEW = gettext_noop(
 )
 
 
+COMPARED = {
+    "same_draws": gettext_noop(
+        "Every two metrics were compared in those same resamples of %(drawn)s, so that intervals "
+        "and p of differences never contradict each other; p is two-sided, and adjusted over all "
+        "pairs of the family by Holm's method and by Benjamini and Hochberg's; metrics share a "
+        "rank where Holm's p is not below %(alpha)s. A p for new systems is not given below "
+        "%(least)s systems."
+    ),
+    "new_systems": gettext_noop(
+        "Every two metrics were compared in those same resamples of %(drawn)s, so that "
+        "differences, their intervals and p answer for new systems of this kind; p is two-sided, "
+        "not given below %(least)s systems, and adjusted over all pairs of the family by Holm's "
+        "method and by Benjamini and Hochberg's; metrics share a rank where Holm's p is not "
+        "below %(alpha)s."
+    ),
+}
+
+
 def _tests(settings: Settings) -> str:
-    if settings.resample != "items" and settings.test in ("auto", "paired_bootstrap"):
-        return CodedText(_new_systems(settings), code="new_systems")
+    alpha = f"{settings.alpha:g}"
     if settings.test in ("auto", "paired_bootstrap"):
-        return CodedText(_same_draws(settings), code="same_draws")
+        code = "same_draws" if settings.resample == "items" else "new_systems"
+        drawn = RESAMPLES.get(settings.resample, settings.resample)
+        values = {"drawn": drawn, "least": LEAST_SYSTEMS_FOR_P, "alpha": alpha}
+        return CodedText(_(COMPARED[code]) % values, code=code)
     return _(
         "Every two metrics were tested by %(test)s (%(n_permutations)s "
         "permutations), two-sided, with p adjusted over all pairs of the family by "
@@ -183,35 +203,7 @@ def _tests(settings: Settings) -> str:
     ) % {
         "test": TESTS.get(settings.test, settings.test),
         "n_permutations": f"{settings.n_permutations:,}",
-        "alpha": f"{settings.alpha:g}",
-    }
-
-
-def _same_draws(settings: Settings) -> str:
-    return _(
-        "Every two metrics were compared in those same resamples of %(drawn)s, so that intervals "
-        "and p of differences never contradict each other; p is two-sided, and adjusted over all "
-        "pairs of the family by Holm's method and by Benjamini and Hochberg's; metrics share a "
-        "rank where Holm's p is not below %(alpha)s. A p for new systems is not given below "
-        "%(least)s systems."
-    ) % {
-        "drawn": RESAMPLES.get(settings.resample, settings.resample),
-        "least": LEAST_SYSTEMS_FOR_P,
-        "alpha": f"{settings.alpha:g}",
-    }
-
-
-def _new_systems(settings: Settings) -> str:
-    return _(
-        "Every two metrics were compared in those same resamples of %(drawn)s, so that "
-        "differences, their intervals and p answer for new systems of this kind; p is two-sided, "
-        "not given below %(least)s systems, and adjusted over all pairs of the family by Holm's "
-        "method and by Benjamini and Hochberg's; metrics share a rank where Holm's p is not "
-        "below %(alpha)s."
-    ) % {
-        "drawn": RESAMPLES.get(settings.resample, settings.resample),
-        "least": LEAST_SYSTEMS_FOR_P,
-        "alpha": f"{settings.alpha:g}",
+        "alpha": alpha,
     }
 
 
