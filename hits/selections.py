@@ -60,7 +60,7 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
     return items
 
 
-def items_of_round(study_id: int, round_: int) -> QuerySet[Hit, dict[str, Any]]:
+def items_of_round(study_id: int, round_: int) -> QuerySet[Hit, Any]:
     hits = Hit.objects.published().filter(batch__study=study_id, batch__round=round_)
     return hits.order_by().values("item").distinct()
 
