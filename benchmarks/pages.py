@@ -34,6 +34,7 @@ NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
+    *("batch-links", "batch-links-file", "batch-link-revoke"),
     *("rehearsal", "rehearsal-delete", "preview-link", "preview-link-revoke"),
     *("shared-preview", "shared-preview-page", "shared-preview-sent"),
     *(

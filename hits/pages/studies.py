@@ -26,9 +26,8 @@ from annotation.study_facts import RESULT, jobs_of, simulation_notice
 from console.access import may, may_of, page_permissions, person
 from console.tables import page_of, search_words, sort_key
 from hits.exceptions import HitsError, StudyUnfinished
-from hits.models import Assignment, Batch
+from hits.models import Assignment
 from hits.pages.home import Home
-from hits.pages.terms import further_round
 from hits.pages.todos import decisions_of, waiting_counts
 from hits.progress import progress_in
 from hits.studies import (
@@ -165,9 +164,6 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "jobs": jobs,
         "panels": panels_of(request, row, may_of(request)),
         "simulated": simulation_notice(row) if row.n_judgments else "",
-        "further_round": further_round(Batch.objects.of(row).progressing())
-        if progress.n_collected
-        else None,
     }
     return study_page(request, row, "hits/study", context)
 

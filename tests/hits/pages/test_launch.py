@@ -292,12 +292,13 @@ def test_a_second_round_is_of_a_sample_of_the_items_and_other_workers(rosa, stud
     pilot = Batch.objects.get()
     address = reverse("console:batch", args=[study.slug, pilot.pk])
     assert f"again={pilot.pk}" in rosa.get(address).content.decode()
-    places = [
-        reverse(f"console:{name}", args=[study.slug]) for name in ("launch", "answers", "study")
-    ]
+    places = [reverse(f"console:{name}", args=[study.slug]) for name in ("launch", "answers")]
+    first_page = reverse("console:study", args=[study.slug])
+    assert "further_round_offered" not in codes_on(rosa.get(first_page).content.decode())
     assert_second_round(rosa, places, [])
     add_assignment(pilot.hits.first())
     assert_second_round(rosa, places, [f"/studies/ratings/launch/?again={pilot.pk}"])
+    assert "further_round_offered" in codes_on(rosa.get(first_page).content.decode())
     answer = check_page(rosa, study, again=pilot.pk)
     view = answer.context["view"]
     assert "further_round" in launch_codes(rosa, study, again=pilot.pk)
