@@ -171,6 +171,9 @@ def page_html(context: dict[str, Any]) -> str:
             "reason": document.reason,
             "has_comment": document.comment,
             "kinds": dict.fromkeys(kinds, True),
+            "last_letter": chr(64 + min(26, len(context["candidates"]))),
+            "has_letters": bool(kinds & {"best_worst", "ranking"})
+            or any(each["kind"] == "preference" for each in questions),
             "ticked": next((each for each in questions if each["kind"] == "selection"), None),
             "of_each": [
                 each
@@ -200,7 +203,14 @@ def page_html(context: dict[str, Any]) -> str:
                 *(part for part in ("line", "practice") if part in {*kinds, *parts}),
             ),
             "js": script(
-                (*sorted(f"widgets/{kind}" for kind in kinds), "events", "page", *parts, "end")
+                (
+                    *sorted(f"widgets/{kind}" for kind in kinds),
+                    "events",
+                    "page",
+                    "keys",
+                    *parts,
+                    "end",
+                )
             ),
             "texts": texts(
                 language,

@@ -58,6 +58,8 @@ function show(top, height) {
 
 const heard = {
   "assay:hello": () => {
+    // Keys answer the task at once, except if the worker is elsewhere on the page.
+    if (document.activeElement === document.body) frame().focus({ preventScroll: true });
     // A page that we speak with displays what was sent: it need not be read twice.
     if (state.answer) find("#received")?.removeAttribute("open");
     tell({

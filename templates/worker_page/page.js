@@ -2,7 +2,7 @@ const query = new URLSearchParams(location.search);
 const NOBODY = "ASSIGNMENT_ID_NOT_AVAILABLE", assignment = query.get("assignmentId") || NOBODY;
 const preview = assignment === NOBODY;
 const rating = task.kind === "rating";
-const form = find("#send"), submit = find("button", form), problems = find("#problems"), main = find("main");
+const form = find("#send"), submit = find("[type=submit]", form), problems = find("#problems"), main = find("main");
 const reasonBox = find("#justification"), comment = find("#comment"), none = find("#none");
 let send = submit.textContent, afterReview = null;
 const perChoice = task.reason.rule === "choice", least = task.reason.least_length;
@@ -233,6 +233,8 @@ function mark(left) {
     link(anchor, each);
     return make("li", {}, anchor);
   }));
+  for (const { node } of left)
+    if (node.matches(".field") && !find(".needed", node)) node.append(make("p", { className: "needed", textContent: text("needed") }));
   for (const note of all(".needed")) {
     const field = note.closest(".field, .words, .choices"), isLeft = left.some(({ node }) => node === field);
     note.hidden = !isLeft;

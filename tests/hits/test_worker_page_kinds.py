@@ -207,7 +207,7 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
         *responses, ("radio", "", ""),
         *responses, *responses,
         *(("combobox", label("", letter), "") for letter in "ABCD"),
-        ("link", "", ""), ("button", "", ""),
+        ("link", "", ""), ("button", "", ""), ("button", "", ""),
     ]  # fmt: skip
     assert_announced(accessible_nodes(page, CONTROLS), expected)
     wordings = {question.wording for question in QUESTIONS.values()}
@@ -255,6 +255,84 @@ def test_every_text_of_the_page_has_a_translation_in_every_table():
         for text, translated in table.items():
             placeholders = [sorted(re.findall(r"\{\w+\}", each)) for each in (text, translated)]
             assert placeholders[0] == placeholders[1], text
+
+
+# Shortcut keys
+
+
+def press_keys(page: Page, *keys: str) -> None:
+    page.locator("iframe").focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_page_of_points_takes_one_key_per_answer_and_one_to_submit(framed):
+    questions = (QUESTIONS["likert"], QUESTIONS["yes_no"])
+    item, document = published(rating_item(), questions=questions)
+    frame, page = framed(item, document)
+    task = inside(page)
+    press_keys(page, *"31121221", "Control+Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == [3, 1, 1, 0, 1, 0, 2, 1]
+
+
+def test_numbers_are_typed_on_lines_and_enter_moves_on(framed):
+    item, document = published(rating_item(), questions=(QUESTIONS["line"],))
+    frame, page = framed(item, document)
+    task = inside(page)
+    press_keys(page, *"80", "Enter", *"7", "Enter", *"100", "Shift+Enter", "9", "Enter", "Enter")
+    expect(task.locator("#progress")).to_have_text(counts(3, 4))
+    page.keyboard.press("Enter")
+    expect(task.locator("#send [type=submit]")).to_be_focused()
+    press_keys(page, "Shift+Enter", *"25", "Control+Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == [80, 9, 100, 25]
+
+
+def test_letters_choose_among_responses(framed):
+    names = ("preference", "best_worst", "ranking")
+    item, document = published(rating_item(), questions=tuple(QUESTIONS[name] for name in names))
+    frame, page = framed(item, document)
+    task = inside(page)
+    press_keys(page, "b", "Shift+d", "a", "c", "a", "d", "b", "Control+Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    posted, _ = read(frame, item, document)
+    a, b, c, d = posted["order"]
+    assert [row["value"] for row in posted["judgments"]] == [
+        b, {"best": a, "worst": d}, [[c], [a], [d], [b]],
+    ]  # fmt: skip
+
+
+def test_letters_select_products_and_zero_selects_none(framed):
+    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
+    item, document = published(alternatives_item(), questions=(ticked,))
+    frame, page = framed(item, document)
+    task = inside(page)
+    press_keys(page, "0", "a", "c", "b", "b", "Control+Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    values = {judged.candidate.key: judged.value for judged in answer.judgments}
+    assert [key for key in answer.order if values[key]] == [answer.order[0], answer.order[2]]
+
+
+def test_keys_are_listed_can_be_switched_off_and_leave_texts_alone(framed):
+    questions = (QUESTIONS["short_text"], QUESTIONS["likert"])
+    item, document = published(rating_item(), questions=questions)
+    _, page = framed(item, document, "task")
+    first = page.get_by_role("textbox").first
+    first.focus()
+    page.keyboard.type("a1?")
+    expect(first).to_have_value("a1?")
+    page.keyboard.press("Enter")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert accessibility_problems(page) == []
+    page.get_by_role("dialog").get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect(page.locator("#progress")).to_have_text(counts(1, 8))
 
 
 # Conditions
@@ -392,12 +470,12 @@ def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
     page = task_page(item, document)
     assert "kinds.line" not in page
     assert "kinds.ranking" not in page
-    assert len(gzip.compress(page.encode())) <= 13 * 1024
+    assert len(gzip.compress(page.encode())) <= 14 * 1024
     item, document = published(alternatives_item(), questions=(
         ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?"),
     ))  # fmt: skip
     without_pictures = re.sub(r'src="data:[^"]*"', "", task_page(item, document))
-    assert len(gzip.compress(without_pictures.encode())) <= 13 * 1024
+    assert len(gzip.compress(without_pictures.encode())) <= 14 * 1024
 
 
 def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
@@ -506,6 +584,7 @@ def test_each_alternative_is_announced_by_its_title(alternatives, alternatives_f
             ("textbox", "", ["0 ", " 20 "]),
             ("textbox", "", ""),
             ("link", "", ""),
+            ("button", "", ""),
             ("button", "", ""),
         ],
     )

@@ -63,7 +63,7 @@ def test_a_rating_is_done_by_keyboard_alone_in_a_sandboxed_frame(rating, rating_
     task = inside(page)
     expect(task.locator("#progress")).to_have_text(counts(0, 8))
     presses = [["Space"], ["ArrowLeft"], ["PageUp"], ["PageDown", "ArrowDown"]]
-    presses += [["Home"], ["End"], ["Enter", "ArrowRight", "ArrowUp"], ["PageUp", "Home", "PageUp"]]
+    presses += [["Home"], ["End"], ["Space", "ArrowRight", "ArrowUp"], ["PageUp", "Home", "PageUp"]]
     for slider, keys in zip(sliders(task).all(), presses, strict=True):
         tab_to(page, slider)
         for key in keys:

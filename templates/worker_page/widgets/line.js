@@ -24,7 +24,7 @@ kinds.line = {
       const now = input.valueAsNumber;
       const to = {
         ArrowLeft: now + left, ArrowRight: now - left, ArrowDown: now - 1, ArrowUp: now + 1,
-        PageDown: now - tenth, PageUp: now + tenth, Home: low, End: high, " ": now, Enter: now,
+        PageDown: now - tenth, PageUp: now + tenth, Home: low, End: high, " ": now,
       }[event.key];
       if (to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();

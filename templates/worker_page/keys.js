@@ -1,0 +1,93 @@
+// Shortcut keys: one question is marked; digits answer it, letters choose among responses. All can be
+// switched off, as single keys collide with speech input and some screen readers (WCAG 2.1.4).
+const keysList = find("#keys"), keysOn = find("#keys-on");
+const typedInto = "input:not([type=radio], [type=checkbox], [type=range]), textarea";
+const byLetter = ["preference", "best_worst", "ranking"];
+const stops = [...entries, { node: submit }]
+  .filter(({ question, key }) => question?.kind !== "selection" && key !== "none" && key !== "comment")
+  .sort((one, other) => one.node.compareDocumentPosition(other.node) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+const isShown = ({ node }) => !node.closest("[hidden]");
+let current = null, typed = "";
+
+function point(stop) {
+  if (stop === current) return;
+  current?.node.removeAttribute("data-current");
+  stop?.node.setAttribute("data-current", "");
+  [current, typed] = [stop, ""];
+}
+function move(step) {
+  const shown = stops.filter(isShown), to = shown[shown.indexOf(current) + step];
+  if (!to) return;
+  point(to);
+  goTo(to.input || control(to.node) || to.node);
+}
+
+function answerByDigit(field, digit) {
+  const kind = field.question.kind, inputs = all("input", field.node);
+  if (kind === "line") {
+    const [input] = inputs, joined = typed + digit;
+    // A number beyond the end of the scale begins anew with its last digit.
+    typed = +joined > input.max ? digit : joined;
+    if (+typed < input.min || +typed > input.max) return;
+    input.value = typed;
+    input.dispatchEvent(new Event("input"));
+    input.focus({ preventScroll: true });
+  } else if (kind === "categories") inputs[(+digit || 10) - 1]?.click();
+  else if (widgetOf(kind) === kinds.radio) {
+    const input = inputs[(+digit || 10) - 1];
+    if (!input) return;
+    input.click();
+    move(1);
+  }
+}
+function choose(letter, isWorst) {
+  const key = Object.keys(letterOf).find((each) => letterOf[each] === letter);
+  const tick = fields.find(({ question, candidate }) => question.kind === "selection" && candidate === key);
+  const isAsked = (stop) => byLetter.includes(stop?.question?.kind) && isShown(stop);
+  const field = isAsked(current) ? current : stops.find(isAsked);
+  // Z enlarges a picture (pair.js).
+  if (!key || (letter === "Z" && find(".enlarge"))) return;
+  if (tick) return find("input", tick.node).click();
+  if (!field) return;
+  point(field);
+  if (field.question.kind === "ranking") {
+    const places = all("select", field.node), select = places.find((each) => each.dataset.key === key);
+    select.value = select.value ? "" : 1 + Math.max(...places.map(({ value }) => +value));
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  } else {
+    const groups = all("[role=radiogroup]", field.node);
+    find(`[value="${key}"]`, groups[+isWorst] || field.node).click();
+  }
+  if (!faultOf(field) && field.value !== null) move(1);
+}
+
+document.addEventListener("keydown", (event) => {
+  const { key, target, shiftKey } = event, isCommand = event.ctrlKey || event.metaKey;
+  if (event.defaultPrevented || event.altKey || event.repeat || event.isComposing) return;
+  if (preview || sent || over || find("dialog[open]") || !find("#work").checkVisibility()) return;
+  const action = isCommand ? key === "Enter" && (() => form.requestSubmit())
+    : !keysOn.checked ? null
+    : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea") && (() => move(shiftKey ? -1 : 1))
+    : target.matches(typedInto) ? null
+    : key === "?" ? () => find("#keys-shown").click()
+    : key === "0" && none ? () => none.click()
+    // A list of places takes digits itself.
+    : /^\d$/.test(key) ? !target.matches("select") && current?.question && isShown(current) && (() => answerByDigit(current, key))
+    : /^[a-z]$/i.test(key) && (() => choose(key.toUpperCase(), shiftKey));
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+document.addEventListener("focusin", ({ target }) => {
+  const stop = stops.find(({ node }) => node.contains(target));
+  if (stop) point(stop);
+});
+find("#keys-shown").onclick = () => {
+  tell({ type: "assay:enlarge", isOn: true });
+  keysList.showModal();
+};
+keysList.onclose = () => tell({ type: "assay:enlarge", isOn: false });
+find("button", keysList).onclick = () => keysList.close();
+keysOn.checked = recall("assay:keys") !== false;
+keysOn.onchange = () => keep("assay:keys", keysOn.checked);
+point(stops.find((stop) => isShown(stop) && stop.value === null));
