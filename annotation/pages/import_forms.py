@@ -53,21 +53,19 @@ class NewStudyForm(forms.Form):
         label=_("Name of the study"), max_length=128, validators=[require_visible]
     )
     team = forms.ChoiceField(
-        label=_("Who sees it"),
+        label=_("Team"),
         required=False,
-        help_text=_(
-            "A team's members, by their roles. A study stays with the team it is given to."
-        ),
+        help_text=_("Its members see the study. It cannot move to another team later."),
     )
     begin = forms.ChoiceField(
         label=_("Begin with"),
         choices=[
             (FROM_FILE, _("A file of items")),
-            (FROM_TEMPLATE, _("A template alone; items later")),
-            (FROM_COPY, _("A copy of another study: its items and protocol, no answers")),
+            (FROM_TEMPLATE, _("A template; add items later")),
+            (FROM_COPY, _("A copy of another study: items and design, without answers")),
             (
                 FROM_LABELS,
-                _("Labels that were collected elsewhere: agreement, results, datasheets"),
+                _("Labels collected elsewhere, for agreement and results"),
             ),
         ],
         initial=FROM_FILE,
@@ -75,14 +73,14 @@ class NewStudyForm(forms.Form):
     )
     file = file_field(required=False)
     template = forms.ChoiceField(
-        label=_("What annotators are asked"),
+        label=_("Template"),
         required=False,
-        help_text=_("It can be changed on the Protocol page until the study is launched."),
+        help_text=_("You can change tasks and questions on Design until you launch."),
     )
     tool = forms.ChoiceField(
         label=_("Collected with"),
         required=False,
-        choices=[("", _("find out from the file")), *TOOL_NAMES.items()],
+        choices=[("", _("Detect automatically")), *TOOL_NAMES.items()],
     )
     source = StudyField(label=_("Study to copy"), queryset=Study.objects.none(), required=False)
 
@@ -94,7 +92,7 @@ class NewStudyForm(forms.Form):
         if teams:
             self.fields["team"].initial = self._team_of_last_study(user) or teams[0][0]
         names = [(name, title_of(name)) for name in template_names()]
-        _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
+        _choices(self, "template", [("", _("None; suggest a task from the columns")), *names])
         sources = Study.objects.visible_to(user).order_by("title", "pk")
         self.fields["source"].queryset = sources  # type: ignore[attr-defined]
 
