@@ -257,10 +257,9 @@ class Client:
         url, token = url or os.environ.get("ASSAY_URL"), token or os.environ.get("ASSAY_TOKEN")
         if not url or not token:
             raise ValueError("Name a url and a token, or set ASSAY_URL and ASSAY_TOKEN.")
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         self._http = httpx2.Client(
             base_url=url.rstrip("/") + PREFIX,
-            headers=headers,
+            headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
             timeout=timeout_seconds,
             transport=transport,
         )
@@ -390,8 +389,7 @@ class Client:
         """
         fields = _known({"title": title, "team": team, "tool": tool, "content": "labels"})
         said = [_known({"uses": uses} | settings), _known({"questions": questions})]
-        upload = self._import(Path(file), fields, "label-settings", *said)
-        return self.study(upload["study"])
+        return self.study(self._import(Path(file), fields, "label-settings", *said)["study"])
 
     def _import(self, path: Path, fields: Record, settings: str, *said: Record) -> Record:
         with path.open("rb") as content:
@@ -536,8 +534,7 @@ class Study:
         systems: Mapping[str, str] | None = None,
     ) -> Study:
         """Add the items of a file; the study as it is then."""
-        said = _mapping(columns, systems)
-        self.client._import(Path(file), {"study": self.slug}, "mapping", said)
+        self.client._import(Path(file), {"study": self.slug}, "mapping", _mapping(columns, systems))
         return self.client.study(self.slug)
 
     def add_scores(self, file: str | Path, **settings: Any) -> Study:
@@ -549,8 +546,9 @@ class Study:
             `uses`, what columns hold, by name, guessed without it; `lower`, the metrics of which
             lower is better; `signature`.
         """
-        fields = {"study": self.slug, "content": "scores"}
-        self.client._import(Path(file), fields, "score-settings", settings)
+        self.client._import(
+            Path(file), {"study": self.slug, "content": "scores"}, "score-settings", settings
+        )
         return self.client.study(self.slug)
 
     def judgments(self) -> pd.DataFrame:
@@ -867,8 +865,10 @@ class Study:
         dict
             `n_recorded`; `problems`, of what came too late; `message`, what was sent.
         """
-        digest = (summary or self.drafts())["digest"]
-        content: Record = {"digest": digest, "confirm_usd": confirm_usd}
+        content: Record = {
+            "digest": (summary or self.drafts())["digest"],
+            "confirm_usd": confirm_usd,
+        }
         result = self.client.send("POST", f"{self.address}drafts/send/", content, key=key or None)
         job = result.pop("job")
         return dict(result) | {"message": self.wait(job).message if job else ""}
@@ -1021,8 +1021,9 @@ class Collection:
         **settings
             `runs`, `measures`, `primary`, `missing`, `ties`, `test`, `confidence`, `seed`, ...
         """
-        body = _plain({"qrels": qrels} | settings)
-        job = self.client.send("POST", f"{self.address}evaluations/", body, key=key)
+        job = self.client.send(
+            "POST", f"{self.address}evaluations/", _plain({"qrels": qrels} | settings), key=key
+        )
         return self.client.wait(self.address, job)
 
     def draw_targets(self, n: int, predictor: str, source: str, **settings: Any) -> Job:

@@ -123,8 +123,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def get_reset_password_from_key_url(self, key: str) -> str:
         """The link in a mail names this site, never the host that the request named."""
-        parts = {"uidb36": "UID", "key": "KEY"}
-        path = reverse("account_reset_password_from_key", kwargs=parts)
+        path = reverse("account_reset_password_from_key", kwargs={"uidb36": "UID", "key": "KEY"})
         return absolute(path.replace("UID-KEY", key))
 
     def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:

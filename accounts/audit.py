@@ -51,8 +51,7 @@ def is_entry_sealed(entry: AuditEntry) -> bool:
 
 def is_end_sealed(chain: AuditChain) -> bool:
     """Whether the end that was sealed last is one of ours, and still in the chain."""
-    last_hash = _hash_at(chain, chain.sealed_length)
-    end = _end(chain.name, chain.sealed_length, last_hash)
+    end = _end(chain.name, chain.sealed_length, _hash_at(chain, chain.sealed_length))
     return is_sealed(end, chain.seal, purpose=PURPOSE)
 
 
@@ -175,8 +174,7 @@ def record(
 def chain_faults(chain: AuditChain) -> Iterator[CodedText]:
     """What is wrong with a chain, the first fault at most of each kind; nothing where it holds."""
     previous_hash, position = "", 0
-    entries = AuditEntry.objects.filter(chain=chain.name).order_by("position")
-    for entry in entries.iterator():
+    for entry in AuditEntry.objects.filter(chain=chain.name).order_by("position").iterator():
         position += 1
         if entry.position != position:
             yield CodedText(f"Entry {position} of {chain.name} is missing.", "missing_entry")

@@ -64,8 +64,7 @@ def password_link(user: User) -> str:
 
     It holds until the password changes or the user signs in.
     """
-    key = default_token_generator.make_token(user)
-    parts = {"uidb36": user_pk_to_url_str(user), "key": key}
+    parts = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
     return absolute(reverse("account_reset_password_from_key", kwargs=parts))
 
 

@@ -49,8 +49,7 @@ def has_second_factor(user: User) -> bool:
 
 
 def is_verified(request: HttpRequest, user: User) -> bool:
-    records = get_authentication_records(request, user)
-    return any(record["method"] == "mfa" for record in records)
+    return any(record["method"] == "mfa" for record in get_authentication_records(request, user))
 
 
 def record_code(request: HttpRequest, user: User) -> None:

@@ -11,6 +11,7 @@ from accounts.exceptions import InvalidTeam, LastOwner, RoleTooSmall
 from accounts.models import Membership, Team, User
 from accounts.names import require_visible
 from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
+from error_codes import require
 
 
 def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
@@ -40,11 +41,13 @@ def _is_operator(user: User) -> bool:
 
 
 def create_own_team(*, name: str, owner: User) -> Team:
-    if not may_create_teams(owner):
-        raise RoleTooSmall(
+    require(
+        may_create_teams(owner),
+        RoleTooSmall(
             _("Only operators of this site create teams. Ask one of them for a team."),
             code="operators_only",
-        )
+        ),
+    )
     return create_team(name=name, owner=owner, can_connect_this_site=_is_operator(owner))
 
 
@@ -56,8 +59,7 @@ def create_team(*, name: str, owner: User, can_connect_this_site: bool = True) -
     except ValidationError as error:
         raise InvalidTeam(error.message, code=error.code or "") from error
     slug = slugify(name)[:80]
-    if not slug:
-        raise InvalidTeam(_("A team's name needs a letter or a digit."), code="no_letters")
+    require(slug, InvalidTeam(_("A team's name needs a letter or a digit."), code="no_letters"))
     try:
         with transaction.atomic():
             team = Team.objects.create(
@@ -153,6 +155,7 @@ def require_power(team: Team, actor: User | None, *roles: str) -> None:
 
 
 def _require_another_owner(member: Membership) -> None:
-    owners = Membership.objects.filter(team=member.team, role=Role.OWNER)
-    if not owners.exclude(pk=member.pk).exists():
-        raise LastOwner(_("A team needs an owner. Make somebody else an owner first."))
+    require(
+        Membership.objects.filter(team=member.team, role=Role.OWNER).exclude(pk=member.pk).exists(),
+        LastOwner(_("A team needs an owner. Make somebody else an owner first.")),
+    )

@@ -21,6 +21,7 @@ from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import Role, Scope
 from accounts.second_factor import has_second_factor, needs_second_factor
 from accounts.teams import require_power
+from error_codes import require
 
 PREFIX = "assay_"
 DAYS = (7, 30, 90, 365)
@@ -47,10 +48,12 @@ def create_team_token(
 ) -> NewToken:
     """A token that acts for a team in a role, which is none that its maker could not give."""
     require_power(team, created_by, role)
-    if role == Role.OWNER:
-        raise InvalidToken(
+    require(
+        role != Role.OWNER,
+        InvalidToken(
             _("A team's token cannot be an owner; choose another role."), code="owner_role"
-        )
+        ),
+    )
     acts_as = User(username=f"{team.slug}-token-{token_urlsafe(6)}")
     acts_as.set_unusable_password()
     acts_as.save()
@@ -109,8 +112,7 @@ def _create(
     days: int,
     created_by: User,
 ) -> NewToken:
-    if days not in DAYS:
-        raise InvalidToken(_("A token is for 7, 30, 90 or 365 days."), code="days")
+    require(days in DAYS, InvalidToken(_("A token is for 7, 30, 90 or 365 days."), code="days"))
     # Every token may read what its role may read.
     chosen = [scope.value for scope in Scope if scope in scopes or scope == Scope.READ]
     siblings = ApiToken.objects.filter(team=team) if team else ApiToken.objects.personal(user)

@@ -156,12 +156,14 @@ def assign_owner(
     *, study: Study, owner: AbstractBaseUser, is_replacing: bool = False
 ) -> AbstractBaseUser | None:
     former = Study.objects.select_for_update().get(pk=study.pk).owner
-    if former not in (None, owner) and not is_replacing:
-        raise StudyUnfit(
+    require(
+        former in (None, owner) or is_replacing,
+        StudyUnfit(
             f"Study '{study.slug}' belongs to '{former}'. Add --replace to give it to another "
             "user.",
             code="has_owner",
-        )
+        ),
+    )
     Study.objects.filter(pk=study.pk).update(owner=owner.pk)
     study.refresh_from_db(fields=["owner"])
     return former
@@ -273,11 +275,13 @@ def join_with_new_account(*, token: str, username: str, password: str) -> User:
     invitation = invitation_of(token)
     user = create_user(username=username, password=password)
     address = add_address(user=user, email=invitation.email, is_verified=invitation.was_mailed)
-    if address is None:
-        raise InvalidAccount(
+    require(
+        address is not None,
+        InvalidAccount(
             _("There is an account with the address %(email)s. Log in with it.")
             % {"email": invitation.email}
-        )
+        ),
+    )
     join(token=token, user=user)
     Invitation.objects.filter(pk=invitation.pk).update(made_account=True)
     return user

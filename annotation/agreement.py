@@ -64,10 +64,9 @@ class AgreementReport:
         return [row.record() for row in self.questions]
 
     def coefficient_records(self) -> list[dict[str, Any]]:
-        both = ((True, self.questions), (False, self.unflagged))
         return [
             {"with_flagged": with_flagged, **record}
-            for with_flagged, rows in both
+            for with_flagged, rows in ((True, self.questions), (False, self.unflagged))
             for row in rows
             for record in row.coefficient_records()
         ]
@@ -125,10 +124,9 @@ def protocol_reports(study: Study) -> list[tuple[int, AgreementReport]]:
     versions = Protocol.objects.filter(pk__in={pk for pk, _ in used}).in_bulk()
     if len(versions) < 2:
         return []
-    in_order = sorted((versions[pk].number, round, pk) for pk, round in used)
     return [
         (number, study_agreement(study, round=round, protocol=versions[pk]))
-        for number, round, pk in in_order
+        for number, round, pk in sorted((versions[pk].number, round, pk) for pk, round in used)
     ]
 
 

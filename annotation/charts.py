@@ -60,9 +60,10 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
     points = base.mark_point(opacity=1).encode(
         x=alt.X("value:Q", title=str(INTERVAL_TITLE), scale=scale), tooltip=_forest_tips()
     )
-    height = height_of_rows(defined["label"].nunique(), len(parts), step=18)
     return alt.layer(chance, spans, points).properties(
-        width="container", height=height, autosize=FILLING
+        width="container",
+        height=height_of_rows(defined["label"].nunique(), len(parts), step=18),
+        autosize=FILLING,
     )
 
 
@@ -121,8 +122,9 @@ def annotator_scatter(
     who agrees least and who agrees most are named. `statistic` names the agreement.
     """
     compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
-    doubts = compared["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
-    compared = compared.assign(doubt=doubts)
+    compared = compared.assign(
+        doubt=compared["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
+    )
     base = alt.Chart(compared).encode(
         x=alt.X(
             f"{against}:Q",
@@ -157,15 +159,17 @@ def annotator_scatter(
     ordered = compared.sort_values("agreement", kind="stable")
     least, most = ordered[:1], ordered[1:][-1:]
     names = [_name(base, least, against, dy=14), _name(base, most, against, dy=-12)]
-    chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
-    return alt.layer(chance, points, *names).properties(
-        width="container", height=260, autosize=FILLING
-    )
+    return alt.layer(
+        alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0)), points, *names
+    ).properties(width="container", height=260, autosize=FILLING)
 
 
 def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
-    align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
-    named: alt.Chart = base.properties(data=of_one).mark_text(align=align, dy=dy, fontSize=11)
+    named: alt.Chart = base.properties(data=of_one).mark_text(
+        align=alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'"),
+        dy=dy,
+        fontSize=11,
+    )
     return named.encode(text="annotator:N")
 
 
@@ -197,8 +201,9 @@ def forest_in_words(rows: pd.DataFrame) -> str:
             "n": n,
             "range": _range(defined, "value", "label"),
         }
-    values = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
-    return _("Alpha with its interval: %(values)s.") % {"values": values}
+    return _("Alpha with its interval: %(values)s.") % {
+        "values": "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
+    }
 
 
 def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:

@@ -68,8 +68,7 @@ def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
         counts = judged.values.groupby([units, judged.values.to_numpy()]).size().groupby(level=0)
         return (1 - counts.max() / counts.sum()).round(DECIMALS)
     values = judged.values.groupby(units)
-    spreads = (values.max() - values.min()) / (question.highest - question.scale_min)
-    return spreads.round(DECIMALS)
+    return ((values.max() - values.min()) / (question.highest - question.scale_min)).round(DECIMALS)
 
 
 def annotator_table(
@@ -270,8 +269,9 @@ def position_effects(question: Question, rows: pd.DataFrame) -> Iterator[Positio
 
 
 def _record(annotator: str, pages: pd.DataFrame) -> PositionRecord:
-    apart = pages["first"] - pages["last"]
-    mean = mean_over_items_and_annotators(pages["item"], pages["annotator"], apart)
+    mean = mean_over_items_and_annotators(
+        pages["item"], pages["annotator"], pages["first"] - pages["last"]
+    )
     is_known = mean.se > 0
     return PositionRecord(
         annotator=annotator,

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from error_codes import CodedText, CorrectableError
+from error_codes import CodedText, CorrectableError, require as require
 
 if TYPE_CHECKING:
     from annotation.protocols.faults import Fault as ProtocolFault
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 
 class AnnotationError(CorrectableError):
     """Something a person can mend; its text says what and how."""
-
-
-def require(condition: object, error: AnnotationError) -> None:
-    """Raise the error unless the condition holds."""
-    if not condition:
-        raise error
 
 
 class FileRefused(AnnotationError):

@@ -159,8 +159,7 @@ def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categoric
 
 
 def candidate_frame(study: Study) -> pd.DataFrame:
-    candidates = Candidate.objects.filter(item__study=study)
-    rows = candidates.order_by("item__position", "position", "pk")
+    rows = Candidate.objects.filter(item__study=study).order_by("item__position", "position", "pk")
     values = rows.values_list(*CANDIDATE_COLUMNS.values()).iterator(chunk_size=10_000)
     return pd.DataFrame.from_records(list(values), columns=list(CANDIDATE_COLUMNS))
 

@@ -253,11 +253,10 @@ def _write_items(
     )
     # An older item may have one of these positions, too. A list of keys takes longer to prepare.
     items = study.items.filter(position__range=(position, position + len(fresh))).order_by()
-    ids = dict(items.values_list("key", "pk"))
     insert_rows(
         Candidate,
         ("item_id", "key", "blind_key", "system", "text", "picture_id", "position", "extra"),
-        _candidate_rows(fresh, ids, pictures),
+        _candidate_rows(fresh, dict(items.values_list("key", "pk")), pictures),
     )
     return len(fresh)
 

@@ -359,6 +359,5 @@ def import_labels(running: RunningJob) -> str:
         faults.add(refused)
         note_faults(upload, faults)
         raise
-    study = Study.objects.get(pk=imported.study.pk)
-    AgreementKind().request(study, running.job.requested_by)
+    AgreementKind().request(Study.objects.get(pk=imported.study.pk), running.job.requested_by)
     return message

@@ -38,8 +38,11 @@ def with_pairs(document: ProtocolDocument, pairs: Pairs | None) -> ProtocolDocum
     """The document with this design; pairs have their left and right candidate by the design."""
     if (pairs is None) is (document.pairs is None):
         return replace(document, pairs=pairs)
-    policy = Order.policy if pairs is None else FIXED
-    return replace(document, pairs=pairs, order=replace(document.order, policy=policy))
+    return replace(
+        document,
+        pairs=pairs,
+        order=replace(document.order, policy=Order.policy if pairs is None else FIXED),
+    )
 
 
 def set_pairs(study: Study, pairs: Pairs | None, *, before: Pairs | None) -> None:

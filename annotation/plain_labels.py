@@ -146,9 +146,11 @@ class FileAggregation:
             "warnings": list(self.aggregation.warnings),
             "reason": self.aggregation.reason,
         }
-        labels = {str(record["item"]): record["label"] for record in items}
-        annotators = plain_records(self.aggregation.annotators)
-        return {"labels": labels} | plain_values(rest) | {"items": items, "annotators": annotators}
+        return (
+            {"labels": {str(record["item"]): record["label"] for record in items}}
+            | plain_values(rest)
+            | {"items": items, "annotators": plain_records(self.aggregation.annotators)}
+        )
 
     def content(self, path: Path) -> str:
         if path.suffix.lower() == ".json":

@@ -145,8 +145,9 @@ def agreement_json(study: Study) -> Iterator[str]:
 def _has_words(study: Study) -> Any:
     words = WrittenAnswer.objects.filter(submission__item__study=study)
     reasons = Submission.objects.of(study).exclude(justification="")
-    either = Exists(words.order_by()) | Exists(reasons.order_by())
-    return ExpressionWrapper(either, output_field=BooleanField())
+    return ExpressionWrapper(
+        Exists(words.order_by()) | Exists(reasons.order_by()), output_field=BooleanField()
+    )
 
 
 register_table(

@@ -123,8 +123,9 @@ def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
         units = rows.groupby("item", observed=True, sort=False).ngroup()
         return JudgedUnits(rows, units, "nominal", None)
     units = rows.groupby(["item", "candidate"], observed=True, sort=False).ngroup()
-    level = cast(Level, question.level)
-    return JudgedUnits(rows, units, level, categories_of(question, rows["value"]))
+    return JudgedUnits(
+        rows, units, cast(Level, question.level), categories_of(question, rows["value"])
+    )
 
 
 def chosen_candidates(rows: pd.DataFrame) -> pd.DataFrame:
@@ -133,8 +134,9 @@ def chosen_candidates(rows: pd.DataFrame) -> pd.DataFrame:
     systems, keys = rows["system"].astype(str), rows["candidate"].astype(str)
     names = systems.where(systems != "", keys)
     codes = {name: float(code) for code, name in enumerate(sorted(set(names)))}
-    value = names.map(codes).where(rows["value"] == 1, -1.0)
-    chosen = rows.assign(value=value, candidate="", system="")
+    chosen = rows.assign(
+        value=names.map(codes).where(rows["value"] == 1, -1.0), candidate="", system=""
+    )
     chosen = chosen.sort_values("value", ascending=False, kind="stable")
     return chosen.drop_duplicates(["round", "item", "annotator"]).sort_index()
 

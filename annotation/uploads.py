@@ -73,7 +73,6 @@ def store_upload(
 ) -> Upload:
     require_size(file)
     _require_room(uploaded_by, file.size or 0)
-    name = plain_file_name(file.name)
     upload = Upload.objects.create(
         uploaded_by=uploaded_by,
         study=study,
@@ -82,7 +81,7 @@ def store_upload(
         template=template,
         content=content,
         mapping=mapping or {},
-        file_name=name,
+        file_name=plain_file_name(file.name),
         n_bytes=file.size or 0,
     )
     for position, part in enumerate(file.chunks(PART_BYTES)):
@@ -237,10 +236,9 @@ def _first_mapping(upload: Upload, profile: TableProfile) -> dict[str, Any]:
 
 
 def find_stored_mapping(upload: Upload, *kind: str) -> dict[str, Any] | None:
-    rows = StoredMapping.objects.filter(
+    stored = StoredMapping.objects.filter(
         **StoredMapping.owner_of(upload), columns_digest=columns_digest(upload, *kind)
-    )
-    stored = rows.first()
+    ).first()
     upload.is_mapping_known = stored is not None
     return stored.mapping if stored else None
 
@@ -260,9 +258,11 @@ def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
 
 def guess_of(upload: Upload) -> ColumnMapping:
     """What the columns of an upload probably are, whatever was chosen since."""
-    cells = [fields for _line, fields, _is_csv in upload.sample]
-    columns = [Column(**column) for column in upload.columns]
-    return guess_mapping(columns, cells, n_rows=upload.n_rows or 0)
+    return guess_mapping(
+        [Column(**column) for column in upload.columns],
+        [fields for _line, fields, _is_csv in upload.sample],
+        n_rows=upload.n_rows or 0,
+    )
 
 
 def import_upload(running: RunningJob) -> str:
@@ -304,14 +304,12 @@ def _left_out(items: MappedItems) -> Iterator[str]:
             "%(n)s item is left out: %(named)s.", "%(n)s items are left out: %(named)s.", n
         )
         named = items.faulty_names()
-        more = ["…"] * (n > len(named))
-        yield text % {"n": f"{n:,}", "named": ", ".join([*named, *more])}
+        yield text % {"n": f"{n:,}", "named": ", ".join([*named, *(["…"] * (n > len(named)))])}
 
 
 def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResult:
     person = running.job.requested_by or upload.uploaded_by
     study = upload.study
-    protocol = read_protocol(upload.template) if study is None and upload.template else None
     imported = import_study(
         draft=draft,
         path=Path(upload.file_name),
@@ -319,7 +317,7 @@ def write_upload(upload: Upload, draft: Any, running: RunningJob) -> ImportResul
         title=upload.title,
         owner=upload.uploaded_by,
         team=None if study else upload.team,
-        protocol=protocol,
+        protocol=read_protocol(upload.template) if study is None and upload.template else None,
         actor=person,
     )
     Upload.objects.filter(pk=upload.pk).update(

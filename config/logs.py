@@ -141,10 +141,9 @@ class RequestLog:
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: dict[str, Any]
     ) -> None:
-        named = {
-            name: kwargs[part] for part, name in NAMED_IN_ADDRESSES.items() if kwargs.get(part)
-        }
-        structlog.contextvars.bind_contextvars(**named)
+        structlog.contextvars.bind_contextvars(
+            **{name: kwargs[part] for part, name in NAMED_IN_ADDRESSES.items() if kwargs.get(part)}
+        )
         _secrets.set(tuple(str(kwargs[name]) for name in SECRETS_IN_ADDRESSES if kwargs.get(name)))
 
 

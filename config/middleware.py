@@ -27,8 +27,9 @@ from django.utils.translation import gettext as _
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Access: everyone. Django's handler of status 400."""
     # Without the request, whose host or form may be what is wrong.
-    page = render_to_string("400.html", {"reason": _reason(exception)})
-    return HttpResponse(page, status=HTTPStatus.BAD_REQUEST)
+    return HttpResponse(
+        render_to_string("400.html", {"reason": _reason(exception)}), status=HTTPStatus.BAD_REQUEST
+    )
 
 
 def say_what_buttons_take(
@@ -141,9 +142,11 @@ PRIMARY = 0xFF
 def server_error(request: HttpRequest) -> HttpResponse:
     """Access: everyone. Django's handler of status 500, while the error is handled."""
     if is_away(sys.exc_info()[1]):
-        headers = {"Retry-After": str(SECONDS_UNTIL_NEXT_TRY)}
-        page = render_to_string("503.html")
-        return HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
+        return HttpResponse(
+            render_to_string("503.html"),
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+            headers={"Retry-After": str(SECONDS_UNTIL_NEXT_TRY)},
+        )
     return HttpResponse(render_to_string("500.html"), status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

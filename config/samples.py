@@ -91,8 +91,9 @@ def prepare_samples(
     """Accounts, a team, and its three sample studies, of which a crowd answered the first two."""
     researcher = prepare_accounts(marketplace.site_url, password)
     studies = load_sample_studies(researcher)
-    crowd = Crowd(n_left_free=1)
-    work_on_samples(studies=studies, marketplace=marketplace, crowd=crowd, reporter=reporter)
+    work_on_samples(
+        studies=studies, marketplace=marketplace, crowd=Crowd(n_left_free=1), reporter=reporter
+    )
     compute_results(studies)
     studies.append(load_sample_answers(researcher, reporter))
     team = prepare_team(owner=researcher, password=password)
@@ -174,19 +175,20 @@ def load_sample_answers(
 ) -> Study:
     """Import the sample golden answers under two prompts, and score them; nobody judges them."""
     path = FOLDER / "golden_answers.csv"
-    imported = import_published(
+    study = import_published(
         published=read_golden_answers(path),
         path=path,
         slug="sample-golden-answers",
         title="Sample: golden answers under two prompts",
         owner=owner,
-    )
-    study = imported.study
+    ).study
     # Annotators are asked how near an answer comes to it; by default it is not shown.
     if newest_version(study) is None:
         document = current_document(study)
-        display = replace(document.display, reference=True)
-        save_draft(study=study, document=replace(document, display=display))
+        save_draft(
+            study=study,
+            document=replace(document, display=replace(document.display, reference=True)),
+        )
     for name in sample_metrics():
         score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
     return study

@@ -11,5 +11,6 @@ class PytestRunner:
         self.options += ["-v"] if verbosity > 1 else []
 
     def run_tests(self, test_labels: list[str], **kwargs: Any) -> int:
-        command = [sys.executable, "-m", "pytest", *self.options, *test_labels]
-        return subprocess.run(command, check=False).returncode
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *self.options, *test_labels], check=False
+        ).returncode

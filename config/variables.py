@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from error_codes import require
+
 YES, NO = ("true", "1", "yes", "y", "on", "ok"), ("false", "0", "no", "n", "off", "")
 HEADER = re.compile(r"[A-Za-z0-9-]+")
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
@@ -24,13 +26,17 @@ def require_address(name: str, url: str, example: str) -> None:
         is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_address = False
-    if not is_address:
-        raise ImproperlyConfigured(f"{name} is '{url}'; it must be an address such as {example}.")
+    require(
+        is_address,
+        ImproperlyConfigured(f"{name} is '{url}'; it must be an address such as {example}."),
+    )
 
 
 def require_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    if value not in choices:
-        raise ImproperlyConfigured(f"{name} is '{value}'; it must be {' or '.join(choices)}.")
+    require(
+        value in choices,
+        ImproperlyConfigured(f"{name} is '{value}'; it must be {' or '.join(choices)}."),
+    )
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
@@ -73,11 +79,13 @@ def header(name: str) -> str | None:
 def host_names(name: str) -> list[str]:
     names = [each.strip().lower() for each in os.environ.get(name, "").split(",") if each.strip()]
     for each in names:
-        if not HOST_NAME.fullmatch(each):
-            raise ImproperlyConfigured(
+        require(
+            HOST_NAME.fullmatch(each),
+            ImproperlyConfigured(
                 f"{name} has '{each}'; it must be names of hosts, without ports, such as "
                 "mturk.assay.example.org."
-            )
+            ),
+        )
     return names
 
 

@@ -50,8 +50,7 @@ def team_for(
     permissions = within_scopes(request, permissions_in_team(team, person(request)))
     if permission not in permissions:
         members = Membership.objects.filter(team=team, user=person(request).pk)
-        roles = [Role(member.role) for member in members]
-        raise PermissionDenied(refusal_of(roles, permission))
+        raise PermissionDenied(refusal_of([Role(member.role) for member in members], permission))
     return team, permissions
 
 

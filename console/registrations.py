@@ -16,10 +16,9 @@ from work.models import Job
 
 
 def app_modules(name: str) -> list[ModuleType]:
-    configs = apps.get_app_configs()
     return [
         import_module(f"{config.name}.{name}")
-        for config in configs
+        for config in apps.get_app_configs()
         if config.module and module_has_submodule(config.module, name)
     ]
 

@@ -58,3 +58,9 @@ class CodedText(str):
 def note_if(condition: object, text: str, code: str) -> tuple[CodedText, ...]:
     """The note as a tuple, which is empty unless the condition holds."""
     return (CodedText(text, code),) if condition else ()
+
+
+def require(condition: object, error: Exception) -> None:
+    """Raise the error unless the condition holds."""
+    if not condition:
+        raise error

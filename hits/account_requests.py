@@ -18,7 +18,7 @@ from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from hits import recruiter_api
 from hits.connections import connect_marketplace, connect_this_site, require_may_connect_this_site
 from hits.endpoints import AccessKey
-from hits.exceptions import ConnectionUnfit, HitsError, RecruitingRefused
+from hits.exceptions import ConnectionUnfit, HitsError, RecruitingRefused, require
 from hits.limits import THIS_SITE
 from hits.models import Connection, Recruiter
 from work.exceptions import JobWaiting
@@ -188,8 +188,7 @@ def reencrypt_connections() -> int:
     ):
         stored = reencrypt(connection.encrypted_secret)
         if stored != connection.encrypted_secret:
-            rows = Connection.objects.filter(pk=connection.pk)
-            n_changed += rows.update(encrypted_secret=stored)
+            n_changed += Connection.objects.filter(pk=connection.pk).update(encrypted_secret=stored)
     jobs = Job.objects.of_kind(CONNECT, CONNECT_RECRUITER).select_for_update(of=("self",))
     for job in jobs.filter(arguments__has_key="encrypted_secret"):
         if secret := job.arguments["encrypted_secret"]:
@@ -224,10 +223,12 @@ def _connect_once(running: RunningJob) -> str:
 def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
     name = arguments["name"]
     if "access_key_id" not in arguments:
-        if Connection.objects.of(team).usable().filter(marketplace=THIS_SITE).exists():
-            raise ConnectionUnfit(
+        require(
+            not Connection.objects.of(team).usable().filter(marketplace=THIS_SITE).exists(),
+            ConnectionUnfit(
                 _("This site's marketplace is connected already."), code="connected_already"
-            )
+            ),
+        )
         connect_this_site(
             team=team,
             name=name,
@@ -246,11 +247,13 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
 
 
 def _secret_of(arguments: dict[str, Any]) -> str:
-    if not arguments["encrypted_secret"]:
-        raise ConnectionUnfit(
+    require(
+        arguments["encrypted_secret"],
+        ConnectionUnfit(
             _("The secret of this request has been deleted. Enter it again."),
             code="secret_deleted",
-        )
+        ),
+    )
     try:
         return decrypt(arguments["encrypted_secret"])
     except UndecryptableSecret as error:

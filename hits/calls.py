@@ -27,7 +27,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hits.endpoints import MTurkClient, translated_errors
-from hits.exceptions import MarketplaceFault, MarketplaceRefused
+from hits.exceptions import MarketplaceFault, MarketplaceRefused, require
 from hits.limits import require_time_left
 from hits.models import Assignment, Batch, DeliveryState, Hit, PracticeHit
 
@@ -90,13 +90,15 @@ def listed(
         yield from fresh
         seen.update(each[key] for each in fresh if key)
         n_empty = 0 if fresh else n_empty + 1
-        if n_empty > MOST_EMPTY_PAGES:
-            raise MarketplaceFault(
+        require(
+            n_empty <= MOST_EMPTY_PAGES,
+            MarketplaceFault(
                 _(
                     "its answer to {operation} has no end: {n} pages in a row held nothing new"
                 ).format(operation=operation, n=n_empty),
                 code="endless",
-            )
+            ),
+        )
 
 
 def _next_page(pages: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
@@ -375,8 +377,7 @@ def appeal_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def identifier(content: Mapping[str, Any], name: str) -> str:
     value = text_of(content, name, most=LONGEST_ID)
-    if not value:
-        raise MarketplaceFault(_("{name} is missing").format(name=name), code="missing")
+    require(value, MarketplaceFault(_("{name} is missing").format(name=name), code="missing"))
     return value
 
 
@@ -385,10 +386,12 @@ def amount_usd(value: Any, name: str) -> Decimal:
         amount = Decimal(str(value))
     except InvalidOperation:
         amount = Decimal("NaN")
-    if not amount.is_finite() or abs(amount) > MOST_USD:
-        raise MarketplaceFault(
+    require(
+        amount.is_finite() and abs(amount) <= MOST_USD,
+        MarketplaceFault(
             _("{name} is not an amount of dollars").format(name=name), code="not_an_amount"
-        )
+        ),
+    )
     return amount.quantize(CENT)
 
 
@@ -418,8 +421,10 @@ def time_of(value: Any, name: str) -> datetime:
         raise MarketplaceFault(
             _("{name} is not a time").format(name=name), code="not_a_time"
         ) from None
-    if not EARLIEST <= at <= LATEST:
-        raise MarketplaceFault(
+    require(
+        EARLIEST <= at <= LATEST,
+        MarketplaceFault(
             _("{name} is not a time of this century").format(name=name), code="not_a_time"
-        )
+        ),
+    )
     return at

@@ -28,7 +28,7 @@ from hits.costs import (
     require_within_budgets,
 )
 from hits.endpoints import HITTypeDef, MTurkClient, translated_errors
-from hits.exceptions import ChangeUnfit, MarketplaceRefused
+from hits.exceptions import ChangeUnfit, MarketplaceRefused, require
 from hits.limits import earning, run_time
 from hits.models import YEAR_SECONDS, Batch, Hit, PracticeHit
 from presentation.progress import Progress, silently
@@ -49,11 +49,12 @@ class MissingAssignments:
 
 
 def price_of_more(batch: Batch, n_more: int) -> Estimate:
-    if n_more < 1:
-        raise ChangeUnfit(_("Ask for at least one more assignment of each HIT."), code="none_added")
+    require(
+        n_more >= 1,
+        ChangeUnfit(_("Ask for at least one more assignment of each HIT."), code="none_added"),
+    )
     hits = list(Hit.objects.of(batch).published().select_related("batch"))
-    if not hits:
-        raise ChangeUnfit(_("None of the batch's HITs is published yet."), code="unpublished")
+    require(hits, ChangeUnfit(_("None of the batch's HITs is published yet."), code="unpublished"))
     for hit in hits:
         _require_same_fee(hit, hit.n_assignments + n_more)
     return _price(batch, [(hit, n_more) for hit in hits])
@@ -66,11 +67,13 @@ def add_assignments(
     """`n_added` is how many had been added when the cost was displayed: the same request sent
     twice is refused the second time."""
     current = _locked_batch(batch)
-    if current.n_added != n_added:
-        raise ChangeUnfit(
+    require(
+        current.n_added == n_added,
+        ChangeUnfit(
             _("Assignments were added to batch {pk} since. Look at it again.").format(pk=batch.pk),
             code="changed_since",
-        )
+        ),
+    )
     cost = price_of_more(current, n_more)
     _require_unchanged(current, expected, cost)
     _require_within_budgets(current, cost)
@@ -102,8 +105,9 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
         else:
             others.append(hit)
     # A later expiry opens the other HITs too.
-    cost = _price(batch, priced + _reopened(others)) + _reopened_practice_usd(batch)
-    return MissingAssignments(tuple(gaps), cost)
+    return MissingAssignments(
+        tuple(gaps), _price(batch, priced + _reopened(others)) + _reopened_practice_usd(batch)
+    )
 
 
 def _n_missing(hit: Hit, n_taken: int, n_usable: int, *, is_over: bool) -> int:
@@ -130,19 +134,22 @@ def repost_missing(
 ) -> None:
     current = _locked_batch(batch)
     gap = missing_assignments(current)
-    if not gap.hits:
-        raise ChangeUnfit(
+    require(
+        gap.hits,
+        ChangeUnfit(
             _("Nothing is missing: every item has the judgments it was meant to."),
             code="nothing_missing",
-        )
+        ),
+    )
     _require_unchanged(current, expected, gap.cost)
     _require_future(current, expires_at)
     _require_within_budgets(current, gap.cost)
     hits = Hit.objects.select_related("batch").in_bulk([pk for pk, *_ in gap.hits])
     for pk, n_taken, n_missing in gap.hits:
         _require_same_fee(hits[pk], n_taken + n_missing)
-        total = max(n_taken + n_missing, hits[pk].n_assignments)
-        Hit.objects.filter(pk=pk).update(max_assignments=total, n_answers=None)
+        Hit.objects.filter(pk=pk).update(
+            max_assignments=max(n_taken + n_missing, hits[pk].n_assignments), n_answers=None
+        )
     Batch.objects.filter(pk=current.pk).update(expires_at=expires_at)
     Hit.objects.of(current).update(n_answers=None)
     PracticeHit.objects.of(current).update(n_answers=None, ended_at=None)
@@ -201,8 +208,9 @@ def _reopened(hits: Iterable[Hit]) -> list[tuple[Hit, int]]:
 @transaction.atomic
 def end_batch(*, batch: Batch, actor: User | None, is_closed: bool = False) -> None:
     current, now = _locked_batch(batch), timezone.now()
-    ended = {"expires_at": now} | ({"closed_at": now} if is_closed else {})
-    Batch.objects.filter(pk=batch.pk).update(**ended)
+    Batch.objects.filter(pk=batch.pk).update(
+        **{"expires_at": now} | ({"closed_at": now} if is_closed else {})
+    )
     _record("batch.close" if is_closed else "batch.expire", current, actor)
 
 
@@ -212,14 +220,18 @@ def _locked_batch(batch: Batch) -> Batch:
         .select_related("study", "connection")
         .get(pk=batch.pk)
     )
-    if batch.closed_at:
-        raise ChangeUnfit(
+    require(
+        not batch.closed_at,
+        ChangeUnfit(
             _("Batch {pk} is closed; launch another one.").format(pk=batch.pk), code="batch_closed"
-        )
-    if batch.study.archived_at:
-        raise ChangeUnfit(
+        ),
+    )
+    require(
+        not batch.study.archived_at,
+        ChangeUnfit(
             _("The study is in the archive. Take it out to change its batches."), code="archived"
-        )
+        ),
+    )
     return batch
 
 
@@ -261,18 +273,20 @@ def _price(batch: Batch, rows: list[tuple[Hit, int]]) -> Estimate:
 
 def _require_future(batch: Batch, expires_at: datetime) -> None:
     now = timezone.now()
-    if not now < expires_at <= now + timedelta(seconds=YEAR_SECONDS):
-        raise ChangeUnfit(
-            _("The new end must lie in the future, within a year."), code="not_in_future"
-        )
+    require(
+        now < expires_at <= now + timedelta(seconds=YEAR_SECONDS),
+        ChangeUnfit(_("The new end must lie in the future, within a year."), code="not_in_future"),
+    )
     present = batch.offered_until
-    if present > now and expires_at < present:
-        raise ChangeUnfit(
+    require(
+        present <= now or expires_at >= present,
+        ChangeUnfit(
             _("A marketplace cannot make HITs expire earlier than on {at}, only now.").format(
                 at=f"{present:%Y-%m-%d %H:%M} UTC"
             ),
             code="before_expiry",
-        )
+        ),
+    )
 
 
 def _record(action: str, batch: Batch, actor: User | None, **details: object) -> None:

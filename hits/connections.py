@@ -35,6 +35,7 @@ from hits.exceptions import (
     MarketplaceRefused,
     MarketplaceUnreachable,
     ProfileUnknown,
+    require,
 )
 from hits.limits import (
     AMAZON,
@@ -151,11 +152,12 @@ def _signature(address: str, body: bytes) -> dict[str, str]:
 def operator_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
     timestamp, nonce = str(int(time.time())), secrets.token_urlsafe(24)
     lines = ["POST", path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
-    signature = hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
     return {
         "X-Assay-Timestamp": timestamp,
         "X-Assay-Nonce": nonce,
-        "X-Assay-Signature": signature,
+        "X-Assay-Signature": hmac.new(
+            secret.encode(), "\n".join(lines).encode(), hashlib.sha256
+        ).hexdigest(),
     }
 
 
@@ -259,14 +261,16 @@ def connect_this_site(
 
 
 def require_may_connect_this_site(team: Team, actor: User) -> None:
-    if not may_connect_this_site(team, actor):
-        raise ConnectionUnfit(
+    require(
+        may_connect_this_site(team, actor),
+        ConnectionUnfit(
             _(
                 "Only operators of this site connect this team to its marketplace. "
                 "Ask one of them to do so."
             ),
             code="operators_only",
-        )
+        ),
+    )
 
 
 @transaction.atomic

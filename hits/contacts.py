@@ -15,7 +15,7 @@ from hits import connections
 from hits.calls import appeal_records
 from hits.decisions import CONTROL_CHARACTERS
 from hits.endpoints import MTurkClient, translated_errors
-from hits.exceptions import DecisionRefused, MarketplaceRefused
+from hits.exceptions import DecisionRefused, MarketplaceRefused, require
 from hits.limits import earning
 from hits.models import (
     Appeal,
@@ -37,15 +37,16 @@ NO_REASON = gettext_lazy("The marketplace did not pass it on.")
 
 
 def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
-    if not text.strip():
-        raise DecisionRefused(_("{name} is needed.").format(name=name), code="empty")
-    if len(text) > most or CONTROL_CHARACTERS.search(text):
-        raise DecisionRefused(
+    require(text.strip(), DecisionRefused(_("{name} is needed.").format(name=name), code="empty"))
+    require(
+        len(text) <= most and not CONTROL_CHARACTERS.search(text),
+        DecisionRefused(
             _("{name} has at most {n} characters, and no control characters.").format(
                 name=name, n=most
             ),
             code="characters",
-        )
+        ),
+    )
 
 
 def request_message(
@@ -205,8 +206,10 @@ def _is_new(connection: Connection, values: dict[str, Any]) -> bool:
 def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> None:
     validate_text(answer, name=_("An answer"))
     rows = Appeal.objects.filter(pk=appeal.pk, answer="")
-    if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
-        raise DecisionRefused(_("The appeal is answered already."), code="answered_already")
+    require(
+        rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()),
+        DecisionRefused(_("The appeal is answered already."), code="answered_already"),
+    )
     record(
         team=study.team,
         actor=actor,

@@ -17,7 +17,7 @@ from annotation.models import Study
 from annotation.protocols.practice import n_attempts
 from hits.connections import balance_usd
 from hits.endpoints import MTurkClient
-from hits.exceptions import FundsMissing, OverBudget
+from hits.exceptions import FundsMissing, OverBudget, require
 from hits.models import (
     PART,
     SIZE,
@@ -181,12 +181,14 @@ def cost_of_assignment(batch: Batch, max_assignments: int) -> Decimal:
 
 def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
     available = balance_usd(client)
-    if available < cost.total_usd:
-        raise FundsMissing(
+    require(
+        available >= cost.total_usd,
+        FundsMissing(
             _("{cost}; but the account has only ${available:.2f}. Nothing was published.").format(
                 cost=cost, available=available
             )
-        )
+        ),
+    )
 
 
 def latest_assignment_price(study: Study) -> AssignmentPrice | None:
@@ -267,8 +269,9 @@ def paid_by_recruiters(study_ids: Iterable[int]) -> Mapping[int, Mapping[str, De
 def charges_of(recruiter: Recruiter) -> tuple[Decimal, Decimal]:
     # Return what was paid and what is set aside for open studies, in the account's currency.
     rows = recruiter.recruitments.all()
-    still_aside = [set_aside_of(one.charges) for one in rows if one.is_live]
-    return sum((paid_of(one.charges) for one in rows), NOTHING), sum(still_aside, NOTHING)
+    return sum((paid_of(one.charges) for one in rows), NOTHING), sum(
+        [set_aside_of(one.charges) for one in rows if one.is_live], NOTHING
+    )
 
 
 SIZE_OF_HIT = Coalesce(F("hit__max_assignments"), F("hit__batch__max_assignments"))

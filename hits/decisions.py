@@ -16,7 +16,7 @@ from hits.calls import amount_usd, assignment_status, listed
 from hits.collect import set_status
 from hits.costs import CENT, SCHEDULES, cost_of_assignment
 from hits.endpoints import MTurkClient, translated_errors
-from hits.exceptions import FeedbackUnfit, MarketplaceRefused, PaymentRefused
+from hits.exceptions import FeedbackUnfit, MarketplaceRefused, PaymentRefused, require
 from hits.limits import earning, run_time
 from hits.models import (
     MOST_PROBLEM,
@@ -86,13 +86,15 @@ def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
         raise FeedbackUnfit(
             _("A rejection needs feedback: say to the worker what was wrong."), code="no_feedback"
         )
-    if len(feedback) > LONGEST_FEEDBACK or CONTROL_CHARACTERS.search(feedback):
-        raise FeedbackUnfit(
+    require(
+        len(feedback) <= LONGEST_FEEDBACK and not CONTROL_CHARACTERS.search(feedback),
+        FeedbackUnfit(
             _("Feedback has at most {n} characters, and no control characters.").format(
                 n=LONGEST_FEEDBACK
             ),
             code="feedback_characters",
-        )
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -256,34 +258,40 @@ def bonus_purpose(reason: str) -> str:
 
 
 def validate_bonus(amount_usd: Decimal, reason: str) -> None:
-    if not CENT <= amount_usd <= LARGEST_USD or amount_usd != amount_usd.quantize(CENT):
-        raise PaymentRefused(
+    require(
+        CENT <= amount_usd <= LARGEST_USD and amount_usd == amount_usd.quantize(CENT),
+        PaymentRefused(
             _("A payment is from $0.01 to ${most:,}, in whole cents.").format(most=LARGEST_USD),
             code="amount",
-        )
-    if not reason.strip():
-        raise PaymentRefused(
-            _("A payment needs a reason, which the worker reads."), code="no_reason"
-        )
-    if len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
-        raise PaymentRefused(
+        ),
+    )
+    require(
+        reason.strip(),
+        PaymentRefused(_("A payment needs a reason, which the worker reads."), code="no_reason"),
+    )
+    require(
+        len(reason) <= LONGEST_REASON and not CONTROL_CHARACTERS.search(reason),
+        PaymentRefused(
             _("A reason has at most {n} characters, and no control characters.").format(
                 n=LONGEST_REASON
             ),
             code="reason_characters",
-        )
+        ),
+    )
 
 
 def validate_part(assignment: Assignment, amount_usd: Decimal, reason: str) -> None:
     validate_bonus(amount_usd, reason)
     reward_usd = assignment.hit.batch.reward_usd
-    if amount_usd >= reward_usd:
-        raise PaymentRefused(
+    require(
+        amount_usd < reward_usd,
+        PaymentRefused(
             _("A part is less than the reward of ${reward}. To pay all of it, approve.").format(
                 reward=reward_usd
             ),
             code="part_too_large",
-        )
+        ),
+    )
 
 
 def bonus_fee_usd(assignment: Assignment, amount_usd: Decimal) -> Decimal:

@@ -23,7 +23,7 @@ from hits.decisions import (
     validate_feedback,
     validate_part,
 )
-from hits.exceptions import DecisionRefused, PaymentRefused
+from hits.exceptions import DecisionRefused, PaymentRefused, require
 from hits.models import (
     PART,
     Assignment,
@@ -287,8 +287,7 @@ def is_undecided(assignment: Assignment) -> bool:
 
 
 def require_possible(assignment: Assignment, is_possible: bool, message: str, code: str) -> None:
-    if not is_possible:
-        raise DecisionRefused(message, assignment=assignment, code=code)
+    require(is_possible, DecisionRefused(message, assignment=assignment, code=code))
 
 
 def undo_draft(

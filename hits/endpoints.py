@@ -38,6 +38,7 @@ from hits.exceptions import (
     MarketplaceRefused,
     MarketplaceUnreachable,
     ProfileUnknown,
+    require,
 )
 from hits.limits import bind, profile_problem
 
@@ -131,15 +132,17 @@ def require_complete(
             ).format(address=address, kind=http_response.headers.get("Content-Type") or "no JSON"),
             code="not_a_marketplace",
         )
-    if _is_cut_short(model, http_response, parsed):
-        raise MarketplaceUnreachable(
+    require(
+        not _is_cut_short(model, http_response, parsed),
+        MarketplaceUnreachable(
             _(
                 "The marketplace at {address} was asked {n} times, and each answer to "
                 "{operation} was cut short. What was done until then is stored; run it again to "
                 "go on from there."
             ).format(address=address, n=MOST_ATTEMPTS, operation=model.name),
             code="cut_short",
-        )
+        ),
+    )
 
 
 def _is_cut_short(
@@ -203,8 +206,10 @@ def _client(address: str, key: AccessKey) -> MTurkClient:
     import boto3
 
     parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or parts.port == 0:
-        raise ValueError(_("not a valid web address"))
+    require(
+        parts.scheme in ("http", "https") and parts.port != 0,
+        ValueError(_("not a valid web address")),
+    )
     with translated_errors():
         client: MTurkClient = boto3.client(
             "mturk",
@@ -228,15 +233,17 @@ def local_key() -> AccessKey:
         settings.MARKETPLACE_ACCESS_KEY_ID,
         settings.MARKETPLACE_SECRET_ACCESS_KEY,
     )
-    if not (key.access_key_id and key.secret_access_key):
-        raise CredentialsMissing(
+    require(
+        (key.access_key_id and key.secret_access_key),
+        CredentialsMissing(
             _(
                 "There is no access key for the marketplace. Make one with `python manage.py "
                 "create_requester NAME --deposit 100 --json` and put it into the environment (or "
                 ".env) as MARKETPLACE_ACCESS_KEY_ID and MARKETPLACE_SECRET_ACCESS_KEY."
             ),
             code="no_key",
-        )
+        ),
+    )
     return key
 
 

@@ -36,7 +36,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from accounts.roles import Permission
-from error_codes import CorrectableError
+from error_codes import CorrectableError, require as require
 
 REQUEST_ERRORS = ("RequestError", "ValidationException")
 MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")

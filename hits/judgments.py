@@ -279,8 +279,9 @@ class _Reader:
                 self._add(part_name(question, label), candidate, float(index in indexes), seconds)
         elif question.check is not None:
             position = None if candidate is None else self.candidates.index(candidate)
-            number = _number(question, value, name)
-            self.values.checked[question.name] = CheckAnswerValue(number, position, seconds)
+            self.values.checked[question.name] = CheckAnswerValue(
+                _number(question, value, name), position, seconds
+            )
         else:
             self._add(question.name, candidate, _number(question, value, name), seconds)
 

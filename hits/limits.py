@@ -34,7 +34,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from hits.exceptions import (
     ConnectionUnfit,
     MarketplaceRefused,
@@ -111,15 +111,16 @@ class _BoundedReader(RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         seconds_left = self._until - time.monotonic()
-        if seconds_left <= 0:
-            raise TimeoutError(_("the answer takes too long"))
+        require(seconds_left > 0, TimeoutError(_("the answer takes too long")))
         self._socket.settimeout(
             seconds_left if self._patience is None else min(self._patience, seconds_left)
         )
         n = self._raw.readinto(buffer) or 0
         self._n_bytes += n
-        if self._n_bytes > MOST_BYTES:
-            raise OSError(_("the answer has more than {n:,} bytes").format(n=MOST_BYTES))
+        require(
+            self._n_bytes <= MOST_BYTES,
+            OSError(_("the answer has more than {n:,} bytes").format(n=MOST_BYTES)),
+        )
         return n
 
     def close(self) -> None:

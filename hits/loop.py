@@ -23,7 +23,7 @@ from hits.collect import collect_batch
 from hits.crowd.replay import ReplayResult
 from hits.decisions import decide, send_decisions
 from hits.endpoints import AccessKey, connect
-from hits.exceptions import ConnectionUnfit
+from hits.exceptions import ConnectionUnfit, require
 from hits.models import Assignment, Batch
 from hits.plans import draft_batch, plan_batch
 from hits.publications import publish_batch
@@ -47,8 +47,7 @@ class _QuietHandler(WSGIRequestHandler):
 @contextmanager
 def served_site() -> Iterator[str]:
     # A site for others is not its own at that address: it refuses the host and asks for TLS.
-    if not settings.OWN_MACHINE:
-        raise ConnectionUnfit(FOR_OTHERS, code="not_local")
+    require(settings.OWN_MACHINE, ConnectionUnfit(FOR_OTHERS, code="not_local"))
     server = ThreadedWSGIServer(("127.0.0.1", 0), _QuietHandler)
     server.daemon_threads = True
     server.set_app(get_internal_wsgi_application())

@@ -86,12 +86,15 @@ def _candidate_keys(question: dict[str, Any], keys: list[str]) -> Sequence[str |
 
 def _row_schema(question: dict[str, Any], keys: list[str]) -> Schema:
     about = _candidate_keys(question, keys)
-    properties = {
-        "question": {"const": question["name"]},
-        "candidate": {"enum": about} if about else {"const": None},
-        "value": {"anyOf": [{"const": None}, _value_schema(question, keys)]},
+    return {
+        "type": "object",
+        "required": ["candidate", "question"],
+        "properties": {
+            "question": {"const": question["name"]},
+            "candidate": {"enum": about} if about else {"const": None},
+            "value": {"anyOf": [{"const": None}, _value_schema(question, keys)]},
+        },
     }
-    return {"type": "object", "required": ["candidate", "question"], "properties": properties}
 
 
 def _value_schema(question: dict[str, Any], keys: list[str]) -> Schema:
@@ -331,10 +334,9 @@ def style(kind: str, *others: str) -> SafeString:
 
 
 def _slim_script(name: str) -> str:
-    source = re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
     return SPACED.sub(
         lambda match: match["text"] or match["sign"] or "",
-        re.sub(r"\s*\n\s*", "\n", source).strip(),
+        re.sub(r"\s*\n\s*", "\n", re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")).strip(),
     )
 
 

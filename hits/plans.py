@@ -23,7 +23,7 @@ from annotation.protocols.versions import (
 )
 from hits.connections import site_connection
 from hits.costs import price_items, price_launch, require_within_budgets, unsaved_practice
-from hits.exceptions import BatchUnfit, LaunchedMeanwhile, QuestionTooLarge
+from hits.exceptions import BatchUnfit, LaunchedMeanwhile, QuestionTooLarge, require
 from hits.models import Batch, Budget, Connection, Hit, PracticeHit
 from hits.practice import practice_page_errors
 from hits.questions import html_question
@@ -41,9 +41,10 @@ def place_batch_checks(batch: Batch, new_items: Sequence[int]) -> None:
         return
     pages = Hit.objects.filter(batch__protocol=batch.protocol).order_by().values("item")
     earlier = set(pages.exclude(batch=batch).values_list("item", flat=True))
-    fresh = [pk for pk in new_items if pk not in earlier]
     placed = place_checks(
-        protocol=batch.protocol, new_items=fresh, n_items=Item.objects.filter(pk__in=pages).count()
+        protocol=batch.protocol,
+        new_items=[pk for pk in new_items if pk not in earlier],
+        n_items=Item.objects.filter(pk__in=pages).count(),
     )
     for item_id in sorted({row.item_id for row in placed}):
         item = Item.objects.select_related("study", "picture").get(pk=item_id)
@@ -64,13 +65,15 @@ def draft_batch(
 ) -> Batch:
     # Checked, and not stored. Without a selection it is of all items; without a connection, on
     # this site's marketplace.
-    if not is_in_cents(reward_usd):
-        raise BatchUnfit(
+    require(
+        is_in_cents(reward_usd),
+        BatchUnfit(
             _("A reward of ${reward_usd} is not an amount in whole cents.").format(
                 reward_usd=reward_usd
             ),
             code="reward",
-        )
+        ),
+    )
     batch = Batch(
         study=study,
         title=title,
@@ -145,14 +148,16 @@ def plan_batch(
             ).format(study=study.slug, round=draft.round, next_round=draft.round + 1),
             code="nothing_left",
         )
-    if n_items not in (None, len(items)):
-        raise LaunchedMeanwhile(
+    require(
+        n_items in (None, len(items)),
+        LaunchedMeanwhile(
             _(
                 "What would be launched has changed (items before: {n_before}, now: {n}). "
                 "Nothing was launched: look at it again."
             ).format(n_before=n_items, n=len(items)),
             code="changed_since",
-        )
+        ),
+    )
     cost = price_launch(draft, n_items=len(items))
     draft.item_sample = _record_sample(draft, items)
     draft.part = beside[-1].part + 1 if beside else 1

@@ -426,9 +426,8 @@ def practice_report(batch: Batch) -> PracticeReport | None:
         return None
     answers = PracticeAnswer.objects.filter(hit__batch=batch).order_by()
     results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id).order_by()
-    counts = answers.aggregate(n_workers=Count("worker", distinct=True), n_answers=Count("*"))
     return PracticeReport(
-        **counts,
+        **answers.aggregate(n_workers=Count("worker", distinct=True), n_answers=Count("*")),
         **results.filter(worker__in=answers.values("worker")).aggregate(
             n_passed=Count("pk", filter=Q(is_passed=True)),
             n_failed=Count("pk", filter=Q(is_passed=False)),

@@ -346,8 +346,7 @@ def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]
     ]
     if not named:
         return
-    items = study.items.exclude(key__in=practised_keys(document))
-    counts = items.aggregate(
+    counts = study.items.exclude(key__in=practised_keys(document)).aggregate(
         n=Count("pk"), **{name: Count("pk", filter=Q(**{name: ""})) for name in ITEM_FIELDS}
     )
     for field, question, name in named:

@@ -20,7 +20,7 @@ from hits.calls import (
 from hits.connections import client_of
 from hits.costs import Estimate, estimate, price_hits, price_practice, require_funds
 from hits.endpoints import MTurkClient, translated_errors
-from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable, require
 from hits.limits import earning, run_time
 from hits.models import Batch, Hit, PracticeHit
 from hits.plans import add_hits
@@ -69,11 +69,13 @@ def publish_batch(
             code="connection_closed",
         )
     with run_time(), sole_publisher(batch, on_wait) as publisher:
-        if batch.closed_at:
-            raise BatchUnfit(
+        require(
+            not batch.closed_at,
+            BatchUnfit(
                 _("Batch {batch} is closed; launch another one.").format(batch=batch.pk),
                 code="batch_closed",
-            )
+            ),
+        )
         if batch.is_of_all_items:
             add_hits(batch=batch)
         if is_checking_funds:

@@ -18,7 +18,7 @@ from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import range_of, value_condition
 from annotation.protocols.validation import NAMED_FIELD
 from annotation.protocols.versions import current_document
-from error_codes import InvalidValue
+from error_codes import InvalidValue, require
 from hits.exceptions import QuestionTooLarge
 from hits.page_rendering import page_html
 
@@ -257,17 +257,21 @@ def web_address(picture: Picture) -> str:
 
 def require_questions(study: Study, document: ProtocolDocument) -> None:
     n_ticked = sum(question.kind == "selection" for question in document.questions)
-    if study.kind == Study.Kind.ALTERNATIVES and n_ticked != 1:
-        raise InvalidValue(
+    require(
+        study.kind != Study.Kind.ALTERNATIVES or n_ticked == 1,
+        InvalidValue(
             _(
                 "study: '{study}' asks {n} questions; alternatives are ticked under exactly one."
             ).format(study=study.slug, n=n_ticked),
             code="not_one_question",
-        )
-    if not document.questions:
-        raise InvalidValue(
+        ),
+    )
+    require(
+        document.questions,
+        InvalidValue(
             _("study: '{study}' asks no question.").format(study=study.slug), code="no_question"
-        )
+        ),
+    )
 
 
 def question_of(page: str) -> str:
@@ -313,11 +317,13 @@ def _render_page(
 
 def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, ShownCandidate]]:
     own = list(item.candidates.all())
-    if not own:
-        raise InvalidValue(
+    require(
+        own,
+        InvalidValue(
             _("item: '{item}' has no candidates to judge.").format(item=item.key),
             code="no_candidates",
-        )
+        ),
+    )
     candidates: list[ShownCandidate] = [*own, *(each for each in checks if not each.is_question)]
     # A pair has its left and its right candidate.
     if item.source_id is None:
@@ -343,9 +349,10 @@ def _task(
         "candidates": [candidate.blind_key for candidate in candidates],
     }
     if document.order.policy == LATIN_SQUARE:
-        is_check = [isinstance(each, PlacedCheck) for each in candidates]
         task["order"]["rows"] = order_rows(
-            is_check, f"{document.order.seed}\n{item.key}", first_slot
+            [isinstance(each, PlacedCheck) for each in candidates],
+            f"{document.order.seed}\n{item.key}",
+            first_slot,
         )
     return task
 

@@ -20,7 +20,7 @@ from accounts.audit import record
 from accounts.models import User
 from annotation.study_facts import RECRUIT, jobs_of, request_study_job, subject_of
 from hits import account_requests, recruiter_api
-from hits.exceptions import HitsError, RecruitingRefused
+from hits.exceptions import HitsError, RecruitingRefused, require
 from hits.models import (
     SIZE,
     Assignment,
@@ -122,10 +122,12 @@ def request_change(
 ) -> Job:
     # `number` is how many requests had been made when the page was displayed.
     locked = Recruitment.objects.select_for_update(of=("self",)).get(pk=recruitment.pk)
-    if locked.n_requests != number:
-        raise RecruitingRefused(
+    require(
+        locked.n_requests == number,
+        RecruitingRefused(
             _("Something was requested of it since. Look at it again."), code="changed_since"
-        )
+        ),
+    )
     _require_nothing_under_way(locked.batch, is_under_way=locked.is_under_way)
     if action not in ANYTIME and action not in POSSIBLE.get(State(locked.state), ()):
         raise RecruitingRefused(
@@ -184,16 +186,20 @@ def _done_by_itself(recruitment: Recruitment, action: str) -> str:
 
 
 def _require_recruitable(batch: Batch, recruiter: Recruiter) -> None:
-    if not batch.is_recruited or batch.is_invited:
-        raise RecruitingRefused(
-            _("This batch was launched for other annotators."), code="own_workers"
-        )
-    if not batch.hit_type_id:
-        raise RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished")
-    if recruiter.connection_id != batch.connection_id:
-        raise RecruitingRefused(
+    require(
+        batch.is_recruited and not batch.is_invited,
+        RecruitingRefused(_("This batch was launched for other annotators."), code="own_workers"),
+    )
+    require(
+        batch.hit_type_id,
+        RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished"),
+    )
+    require(
+        recruiter.connection_id == batch.connection_id,
+        RecruitingRefused(
             _("The recruiter is one of another marketplace."), code="other_marketplace"
-        )
+        ),
+    )
     _require_no_open(Recruitment.objects.filter(batch=batch))
     _require_nothing_under_way(batch)
     _require_wanted(batch)
@@ -201,17 +207,19 @@ def _require_recruitable(batch: Batch, recruiter: Recruiter) -> None:
 
 def _require_nothing_under_way(batch: Batch, *, is_under_way: bool = False) -> None:
     # A failed job may be tried again at any moment, also that of a draft.
-    if is_under_way or jobs_of_batch(batch).unfinished().exists():
-        raise RecruitingRefused(
-            _("Something is under way. Wait until it is done."), code="under_way"
-        )
+    require(
+        not is_under_way and not jobs_of_batch(batch).unfinished().exists(),
+        RecruitingRefused(_("Something is under way. Wait until it is done."), code="under_way"),
+    )
 
 
 def _require_no_open(studies: RecruitmentQuerySet) -> None:
-    if studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).exists():
-        raise RecruitingRefused(
+    require(
+        not studies.exclude(state__in=[State.STOPPED, *Recruitment.OVER]).exists(),
+        RecruitingRefused(
             _("A study of this batch is drafted or open already."), code="open_already"
-        )
+        ),
+    )
 
 
 @transaction.atomic
@@ -225,11 +233,13 @@ def _require_alone(recruitment: Recruitment) -> None:
 
 
 def _require_wanted(batch: Batch) -> None:
-    if not judgments_wanted(batch):
-        raise RecruitingRefused(
+    require(
+        judgments_wanted(batch),
+        RecruitingRefused(
             _("All judgments of the batch are in: whoever came would find nothing to do."),
             code="nothing_wanted",
-        )
+        ),
+    )
 
 
 def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], actor: User) -> Job:
@@ -266,10 +276,12 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
 def _begin_sending(recruitment: Recruitment, job: Job) -> None:
     # A failed request can be tried again from a page that is out of date.
     latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
-    if not latest.update(is_under_way=True, problem=""):
-        raise RecruitingRefused(
+    require(
+        latest.update(is_under_way=True, problem=""),
+        RecruitingRefused(
             _("Something was requested of it since. Look at it again."), code="changed_since"
-        )
+        ),
+    )
 
 
 def _send(recruitment: Recruitment, job: Job) -> None:

@@ -17,7 +17,7 @@ from annotation.protocols.validation import is_language
 from annotation.protocols.versions import current_document
 from hits.calls import create_type, grant_qualification
 from hits.endpoints import MTurkClient, QualificationRequirementTypeDef, translated_errors
-from hits.exceptions import BatchUnfit, MarketplaceRefused
+from hits.exceptions import BatchUnfit, MarketplaceRefused, require
 from hits.limits import earning
 from hits.models import Assignment, Batch, DeliveryState, Exclusion, Worker, WorkerClearance
 from hits.practice import practice_requirements
@@ -133,18 +133,16 @@ def _workers_of_excluded_studies(batch: Batch) -> QuerySet[Worker]:
 
 
 def workers_to_hold(study: Study, marketplace: str, n_first: int) -> QuerySet[Worker]:
-    counts = (
-        Assignment.objects.filter(
+    return Worker.objects.filter(
+        pk__in=Assignment.objects.filter(
             hit__batch__study=study, hit__batch__connection__marketplace=marketplace
         )
         .order_by()
         .values("worker")
         .annotate(n=Count("*"))
         .filter(n__gte=n_first)
-    )
-    return Worker.objects.filter(pk__in=counts.values("worker")).exclude(
-        pk__in=WorkerClearance.objects.filter(study=study).values("worker")
-    )
+        .values("worker")
+    ).exclude(pk__in=WorkerClearance.objects.filter(study=study).values("worker"))
 
 
 def clear_workers(*, study: Study, workers: Iterable[Worker], cleared_by: User | None) -> int:
@@ -230,8 +228,7 @@ def requirements(
                 most=MOST_APPROVED, n=min_approved
             )
         )
-    if problems:
-        raise BatchUnfit(" ".join(problems))
+    require(not problems, BatchUnfit(" ".join(problems)))
     rows: list[dict[str, Any]] = []
     if countries:
         comparator = "EqualTo" if len(countries) == 1 else "In"

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.models.studies import ItemQuerySet
 from annotation.protocols.practice import practised_keys
-from hits.exceptions import BatchUnfit
+from hits.exceptions import BatchUnfit, require
 from hits.models import Batch, Hit
 from metrics.expected_errors import enough_are_rated, expected_item_errors
 from metrics.models import ScoringRun
@@ -109,11 +109,13 @@ def require_judge(draft: Batch) -> None:
     if enough_are_rated(draft.study, run=run, question=question):
         return
     is_there = ScoringRun.objects.of(draft.study).filter(pk=run).exists()
-    if not is_there or question not in {one.pk for one in draft.study.questions.all()}:
-        raise BatchUnfit(
+    require(
+        is_there and question in {one.pk for one in draft.study.questions.all()},
+        BatchUnfit(
             _("The scores or the question that items are chosen by are gone."),
             code="selection_gone",
-        )
+        ),
+    )
     raise BatchUnfit(
         _(
             "Where the judge is least sure is learned from rated items: at least %(n)s of them "

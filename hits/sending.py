@@ -10,7 +10,7 @@ from accounts.audit import record
 from accounts.models import User
 from annotation.models import Study
 from annotation.study_facts import REVIEW, request_study_job
-from error_codes import CodedText
+from error_codes import CodedText, require
 from hits.connections import client_of
 from hits.contacts import (
     request_block,
@@ -74,10 +74,12 @@ def record_drafts(
     # would lock what they are joined with as well, HITs and batches.
     list(DraftDecision.objects.select_for_update(of=("self",)).of(study).by(reviewer).only("pk"))
     summary = summary_of(drafts_of(study, reviewer))
-    if summary.digest != digest:
-        raise SummaryOutdated(
+    require(
+        summary.digest == digest,
+        SummaryOutdated(
             _("The decisions have changed since the summary was made. Look at it again.")
-        )
+        ),
+    )
     if summary.elsewhere_usd and typed_usd != summary.elsewhere_usd:
         raise PaymentRefused(
             _("Type the amount that is spent elsewhere, ${amount}, to send it.").format(
@@ -140,10 +142,9 @@ def _write(draft: DraftDecision) -> None:
 
 
 def _verdict(draft: DraftDecision) -> None:
-    decision = Decision.APPROVE if draft.action == Action.APPROVE else Decision.REJECT
     n = decide(
         assignments=Assignment.objects.filter(pk=draft.assignment_id),
-        decision=decision,
+        decision=Decision.APPROVE if draft.action == Action.APPROVE else Decision.REJECT,
         feedback=draft.text,
         decided_by=draft.reviewer,
     )

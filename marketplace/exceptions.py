@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.utils.translation import gettext as _
 
-from error_codes import CodedError
+from error_codes import CodedError, require as require
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -170,10 +170,10 @@ def job_in_turn(job_id: int) -> int | None:
         after = Q(requested_by__gt=served)
     is_next_round = Case(When(after, then=0), default=1, output_field=IntegerField())
     # A job that is not announced yet has a message of its own on the way.
-    announced = Q(enqueued_at__isnull=False) | Q(pk=job_id)
-    due = Job.objects.due(timezone.now()).filter(announced, queue=queue)
     return (
-        due.order_by(is_next_round, F("requested_by").asc(nulls_first=True), "enqueued_at", "pk")
+        Job.objects.due(timezone.now())
+        .filter(Q(enqueued_at__isnull=False) | Q(pk=job_id), queue=queue)
+        .order_by(is_next_round, F("requested_by").asc(nulls_first=True), "enqueued_at", "pk")
         .values_list("pk", flat=True)
         .first()
     )

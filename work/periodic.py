@@ -180,10 +180,9 @@ def backlogs(now: datetime) -> list[Backlog]:
 
 
 def failed_lately(now: datetime) -> JobQuerySet:
-    failed = Job.objects.filter(
+    return Job.objects.filter(
         state=Job.State.FAILED, finished_at__gte=now - timedelta(days=1)
-    ).order_by("-finished_at")
-    return failed[:FAILURES_SHOWN]
+    ).order_by("-finished_at")[:FAILURES_SHOWN]
 
 
 def is_late(now: datetime) -> bool:

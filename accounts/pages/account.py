@@ -58,8 +58,7 @@ def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
 
     Access: signed-in users, each their own.
     """
-    user = require_password(request)
-    session = get_object_or_404(UserSession, user=user, pk=session_id)
+    session = get_object_or_404(UserSession, user=require_password(request), pk=session_id)
     end_sessions(request, [session])
     messages.success(request, _("The session was ended."))
     return redirect("usersessions_list")
@@ -83,8 +82,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
             return redirect("api_tokens")
         except AccountsError as refused:
             form.add_error(None, str(refused))
-    tokens = ApiToken.objects.personal(user).standing()
-    context = {"section": "tokens", "tokens": tokens, "form": form}
+    context = {
+        "section": "tokens",
+        "tokens": ApiToken.objects.personal(user).standing(),
+        "form": form,
+    }
     return render(request, "accounts/tokens.html", context | {"text": text_once(request, OWN)})
 
 

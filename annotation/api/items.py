@@ -226,9 +226,10 @@ class Flag(OneSubmission):
 
         Access: those who may review.
         """
-        rows = self._rows(slug, submission_id)
         flag_submissions(
-            submissions=rows, reason=self.input(FlagInput)["reason"], actor=self.person
+            submissions=self._rows(slug, submission_id),
+            reason=self.input(FlagInput)["reason"],
+            actor=self.person,
         )
         return self.get(request, slug, submission_id)
 
@@ -249,8 +250,7 @@ class Flag(OneSubmission):
 
 def _submissions(study: Study) -> Any:
     """Through the annotators, who are fewer than the items, and in the order of their keys."""
-    annotators = Annotator.objects.filter(study=study)
-    rows = Submission.objects.filter(annotator__in=annotators)
+    rows = Submission.objects.filter(annotator__in=Annotator.objects.filter(study=study))
     return rows.select_related(
         "item", "annotator", "protocol", "assignment__hit", "assignment__worker"
     ).defer(

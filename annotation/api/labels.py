@@ -87,11 +87,10 @@ class LabelSets(Endpoint):
         study = self.study(slug, Permission.ANALYSE)
         rule = self.input(LabelSetInput)
         require_fit(study.question(rule["question"]), rule["method"])
-        names = [rule["question"], rule["method"]]
         job = request_study_job(
             study=study,
             kind=LABEL,
-            names=names,
+            names=[rule["question"], rule["method"]],
             arguments={"rule": rule},
             requested_by=self.person,
         )
@@ -178,8 +177,9 @@ class Adjudications(Endpoint):
         """
         study = self.study(slug, Permission.ADJUDICATE)
         body = self.input(AdjudicationInput)
-        candidates = Candidate.objects.select_related("item")
-        candidate = get_object_or_404(candidates, item__study=study, pk=body.pop("candidate_id"))
+        candidate = get_object_or_404(
+            Candidate.objects.select_related("item"), item__study=study, pk=body.pop("candidate_id")
+        )
         question = study.question(body.pop("question"))
         decision = decide(candidate=candidate, question=question, decided_by=self.person, **body)
         return Response(AdjudicationSerializer(decision).data, status=HTTPStatus.CREATED)

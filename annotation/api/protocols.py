@@ -35,6 +35,7 @@ from annotation.protocols.versions import (
 )
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, page, reads, writes
+from error_codes import require
 
 
 class ProtocolRowSerializer(serializers.ModelSerializer[Protocol]):
@@ -122,8 +123,10 @@ class DraftInput(Input):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(attrs) != 1:
-            raise serializers.ValidationError("Send one of document, yaml, template and version.")
+        require(
+            len(attrs) == 1,
+            serializers.ValidationError("Send one of document, yaml, template and version."),
+        )
         return attrs
 
 
@@ -136,8 +139,9 @@ class Draft(Endpoint):
         """
         study = self.study(slug, Permission.EDIT)
         body = self.input(DraftInput)
-        document = _document(study, body)
-        version = save_draft(study=study, document=document, is_copy="version" in body)
+        version = save_draft(
+            study=study, document=_document(study, body), is_copy="version" in body
+        )
         return Response(ProtocolSerializer(version).data)
 
     @writes("discard_draft", None, None, status=HTTPStatus.NO_CONTENT)
@@ -173,8 +177,7 @@ class CheckInput(Input):
     yaml = serializers.CharField(required=False, max_length=MOST_CHARACTERS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(attrs) != 1:
-            raise serializers.ValidationError("Send document or yaml.")
+        require(len(attrs) == 1, serializers.ValidationError("Send document or yaml."))
         return attrs
 
 

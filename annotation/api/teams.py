@@ -189,8 +189,9 @@ class TeamMember(Endpoint):
         """
         team, _permissions = self.team(slug, Permission.MANAGE)
         member: Membership = get_object_or_404(_people(team), pk=member_id)
-        role = Role(self.input(RoleInput)["role"])
-        member = set_role(team=team, user=member.user, role=role, actor=self.person)
+        member = set_role(
+            team=team, user=member.user, role=Role(self.input(RoleInput)["role"]), actor=self.person
+        )
         return Response(MemberSerializer(member).data)
 
     @writes("remove_team_member", None, None, status=HTTPStatus.NO_CONTENT)
@@ -232,8 +233,9 @@ class TeamInvitation(Endpoint):
         Access: those who may manage the team.
         """
         team, _permissions = self.team(slug, Permission.MANAGE)
-        row = get_object_or_404(Invitation, team=team, pk=invitation_id)
-        revoke(invitation=row, actor=self.person)
+        revoke(
+            invitation=get_object_or_404(Invitation, team=team, pk=invitation_id), actor=self.person
+        )
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
@@ -303,8 +305,9 @@ class StudyInvitation(Endpoint):
 
         Access: those who may manage the study.
         """
-        study = self.study(slug, Permission.MANAGE)
-        row = get_object_or_404(Invitation, study=study, pk=invitation_id)
+        row = get_object_or_404(
+            Invitation, study=self.study(slug, Permission.MANAGE), pk=invitation_id
+        )
         revoke(invitation=row, actor=self.person)
         return Response(status=HTTPStatus.NO_CONTENT)
 

@@ -36,6 +36,7 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer, ReadingSerializer
 from console.api.operations import reads, writes
+from error_codes import require
 
 
 class UploadInput(Input):
@@ -63,18 +64,24 @@ class UploadInput(Input):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Of one study, or of a new one; scores of one, labels of a new one."""
         content = attrs["content"]
-        if content == Upload.Content.SCORES and "study" not in attrs:
-            raise serializers.ValidationError({"study": [_("Scores are of a study: name it.")]})
-        if content == Upload.Content.LABELS and ("study" in attrs or "template" in attrs):
-            raise serializers.ValidationError(
+        require(
+            content != Upload.Content.SCORES or "study" in attrs,
+            serializers.ValidationError({"study": [_("Scores are of a study: name it.")]}),
+        )
+        require(
+            content != Upload.Content.LABELS or ("study" not in attrs and "template" not in attrs),
+            serializers.ValidationError(
                 {
                     "content": [
                         _("Labels make a study of their own: send its title, and no template.")
                     ]
                 }
-            )
-        if "tool" in attrs and content != Upload.Content.LABELS:
-            raise serializers.ValidationError({"tool": [_("Only labels come from a tool.")]})
+            ),
+        )
+        require(
+            "tool" not in attrs or content == Upload.Content.LABELS,
+            serializers.ValidationError({"tool": [_("Only labels come from a tool.")]}),
+        )
         of_new = {"title", "team", "template"} & attrs.keys()
         if ("study" in attrs and of_new) or ("study" not in attrs and "title" not in attrs):
             raise serializers.ValidationError("Send either study, or the title of a new one.")
@@ -226,8 +233,10 @@ class Uploads(Endpoint):
             needed = Permission.ANALYSE if is_scores else Permission.EDIT
             study = self.study(body["study"], needed)
             return {"study": Study.objects.select_related("team").get(pk=study.pk)}
-        team = self.team_to_edit(body.get("team"))
-        return {"team": team} | {"title": body["title"], "template": body.get("template", "")}
+        return {"team": self.team_to_edit(body.get("team"))} | {
+            "title": body["title"],
+            "template": body.get("template", ""),
+        }
 
 
 class OneUpload(Endpoint):
@@ -318,8 +327,7 @@ def waiting_for(upload: Upload, content: str) -> Upload:
 
 def _waiting(upload: Upload) -> Upload:
     """Conflict for what is not read yet, could not be read, or is imported already."""
-    if upload.result is not None:
-        raise Conflict("The file is imported already.")
+    require(upload.result is None, Conflict("The file is imported already."))
     if upload.n_rows is None:
         raise Conflict("The file is not read: look at its job and its faults.")
     return upload

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.readers.policies import REPEATS, Missing, Policies, Reading
 from annotation.readers.shapes import SHAPES, Columns
+from error_codes import require
 from presentation.records import group_values
 
 ROLES = ("item", "annotator")
@@ -141,8 +142,9 @@ def add_where(parser: CommandParser) -> None:
 
 def column_and_value(text: str) -> tuple[str, str]:
     column, equals, value = text.partition("=")
-    if not (equals and column.strip()):
-        raise ArgumentTypeError(f"'{text}' is not of the form COLUMN=VALUE")
+    require(
+        (equals and column.strip()), ArgumentTypeError(f"'{text}' is not of the form COLUMN=VALUE")
+    )
     return column.strip(), value.strip()
 
 
@@ -151,12 +153,13 @@ def each_once(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def natural(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"'{text}' is not a whole number from 0 up")
+    require(text.isdecimal(), ArgumentTypeError(f"'{text}' is not a whole number from 0 up"))
     return int(text)
 
 
 def positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise ArgumentTypeError(f"'{text}' is not a whole number from 1 up")
+    require(
+        (text.isdecimal() and int(text)),
+        ArgumentTypeError(f"'{text}' is not a whole number from 1 up"),
+    )
     return int(text)

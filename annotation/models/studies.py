@@ -40,8 +40,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.filter(Q(team=None, owner=user.pk) | Q(team__in=of_teams) | Q(pk__in=single))
 
     def rehearsals_for(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        visible = Study.objects.visible_to(user).order_by().values("pk")
-        return self.filter(rehearsal_of__in=visible)
+        return self.filter(rehearsal_of__in=Study.objects.visible_to(user).order_by().values("pk"))
 
     def named(self, slug: str) -> Study:
         study = self.filter(slug=slug).first()

@@ -22,7 +22,7 @@ from annotation.disputes import (
     delete_comment,
     edit_comment,
 )
-from annotation.exceptions import CommentRefused, DecisionRefused
+from annotation.exceptions import CommentRefused, DecisionRefused, require
 from annotation.models import Candidate, DisputeComment, Question, Study
 from annotation.models.labels import LONGEST_COMMENT
 from annotation.pages.downloads import job_of
@@ -48,8 +48,10 @@ def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
         return study_page(request, study, "annotation/adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
     job = job_of(request, study, AGREEMENT)
-    is_computed = job is None or AgreementKind().list_results(study).exists()
-    context = {"job": job, "is_computed": is_computed}
+    context = {
+        "job": job,
+        "is_computed": job is None or AgreementKind().list_results(study).exists(),
+    }
     if context["is_computed"]:
         context |= _queue(request.GET, study)
     return study_page(request, study, "annotation/adjudication", context)
@@ -90,8 +92,11 @@ def _first(question: Question, round: int, dispute: Dispute, takes_focus: bool) 
         pk=dispute.candidate_id
     )
     decision = dispute.decision
-    initial = {"value": _as_choice(decision.value), "note": decision.note} if decision else {}
-    form = DecisionForm(question, initial=initial, takes_focus=takes_focus)
+    form = DecisionForm(
+        question,
+        initial={"value": _as_choice(decision.value), "note": decision.note} if decision else {},
+        takes_focus=takes_focus,
+    )
     comments = DisputeComment.objects.about(candidate, question, round)
     return {
         "dispute": dispute,
@@ -171,8 +176,7 @@ class QueueSelection:
             raise Http404(f"There is no question {name}.")
         round_text = values.get("round")
         round = _number(round_text) if round_text else rounds[0]
-        if round not in rounds:
-            raise Http404(f"There is no round {round}.")
+        require(round in rounds, Http404(f"There is no round {round}."))
         skip = _number(values.get("skip", "0"))
         text = values.get("threshold", "").strip()
         share = _share(text)

@@ -58,12 +58,14 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     if study.n_judgments:
         context["job"] = job_of(request, study, AGREEMENT)
         if context["job"] is None and (view := _view(study, request)):
-            charts = [
-                (chart, chart.words(view))
-                for name, chart in CHARTS.items()
-                if name != SPEED or view.has_times
-            ]
-            context |= {"view": view, "charts": charts}
+            context |= {
+                "view": view,
+                "charts": [
+                    (chart, chart.words(view))
+                    for name, chart in CHARTS.items()
+                    if name != SPEED or view.has_times
+                ],
+            }
     return study_page(request, study, "annotation/agreement", context)
 
 

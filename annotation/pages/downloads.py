@@ -26,7 +26,7 @@ from accounts.roles import Permission
 from annotation.access import record_in
 from annotation.agreement import rounds_of
 from annotation.dataset import LICENSES, UNKNOWN_LICENSE, dataset_zip
-from annotation.exceptions import LicenseUnknown, StudyUnfit
+from annotation.exceptions import LicenseUnknown, StudyUnfit, require
 from annotation.exports import label_set_rows, labels_csv, labels_json
 from annotation.label_sets import METHODS_AT_LEVEL
 from annotation.models import LabelSet, Picture, Question, Study
@@ -140,8 +140,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     study = study_for(request, slug, Permission.EXPORT)
-    if name not in file_names_for(request, study):
-        raise Http404(f"There is no download {name}.")
+    require(name in file_names_for(request, study), Http404(f"There is no download {name}."))
     file = study_download(name)
     if file.result and (job := job_of(request, study, file.result)):
         return _not_computed(job)
@@ -153,8 +152,9 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 
 
 def streamed(request: HttpRequest, study: Study, name: str) -> StreamingHttpResponse:
-    content = _content(request, study, name)
-    response = StreamingHttpResponse(content, content_type=study_download(name).content_type)
+    response = StreamingHttpResponse(
+        _content(request, study, name), content_type=study_download(name).content_type
+    )
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     record_export(request, study, name)
     return response
@@ -233,8 +233,9 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
     study = study_for(request, slug, Permission.EXPORT)
-    sets = LabelSet.objects.of(study).select_related("study", "question")
-    row = get_object_or_404(sets, version=version)
+    row = get_object_or_404(
+        LabelSet.objects.of(study).select_related("study", "question"), version=version
+    )
     if (file := label_file(form)) is None:
         raise Http404(f"There is no form {form}.")
     try:

@@ -38,9 +38,11 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
     if words := search_words(request):
         rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
     key = sort_key(request, COLUMNS, "position")
-    page = stretch_of(request, rows.counted(), key)
     return study_page(
-        request, study, "annotation/items", {"page": page, "sort": key, "words": words}
+        request,
+        study,
+        "annotation/items",
+        {"page": stretch_of(request, rows.counted(), key), "sort": key, "words": words},
     )
 
 

@@ -41,8 +41,7 @@ REFUSALS = (AccountsError, AnnotationError)
 @require_POST
 def invite_to_team(request: HttpRequest, slug: str) -> HttpResponse:
     team, permissions = team_for(request, slug, Permission.MANAGE)
-    form = InvitationForm(request.POST, roles=appointable_roles(permissions))
-    _invite(request, team, form)
+    _invite(request, team, InvitationForm(request.POST, roles=appointable_roles(permissions)))
     return redirect("console:team", slug)
 
 
@@ -98,11 +97,10 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
     team, _permissions = team_for(request, slug, Permission.MANAGE)
     member = get_object_or_404(Membership, team=team, pk=member_id)
     try:
-        link = link_for_member(member=member, actor=person(request))
         _store_link(
             request,
             team,
-            link,
+            link_for_member(member=member, actor=person(request)),
             _("With this link %(name)s sets a new password, once and within a day.")
             % {"name": member.user.get_username()},
         )

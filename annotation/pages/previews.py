@@ -179,8 +179,9 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     problems = mapping_faults(mapping, has_pictures=upload.has_pictures)
     with _listed_pictures(upload) as source:
         pictures = _picture_cells(upload, mapping, source)
-        likely = _with_likely_folder(mapping, pictures)
-        items = _sampled_items(upload, likely, faults, source, is_empty=bool(problems))
+        items = _sampled_items(
+            upload, _with_likely_folder(mapping, pictures), faults, source, is_empty=bool(problems)
+        )
         shown: Page[Any] = Paginator(list(items), ITEMS_SHOWN).get_page(page)
     shown.object_list = [_item(item) for item in shown.object_list]
     is_whole = len(upload.sample) == upload.n_rows
@@ -194,11 +195,10 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
     warnings = mapping_warnings(mapping) if not problems else []
     if upload.template and not upload.study_id and len(items):
         warnings += size_problems(read_protocol(upload.template), *items.n_per_item)
-    groups = _merged_groups(upload, faults)
     return Preview(
         problems,
         warnings,
-        find_problems(upload, mapping, problems, items, groups, pictures),
+        find_problems(upload, mapping, problems, items, _merged_groups(upload, faults), pictures),
         shown,
         sorted([*(Fault(**each) for each in upload.faults), *new], key=lambda each: each.line or 0),
         upload.n_faults + len(new) + faults.n_more,
@@ -226,8 +226,7 @@ def previewed_item(upload: Upload, page: str) -> ItemDraft | None:
 def _picture_cells(upload: Upload, mapping: ColumnMapping, source: PictureSource) -> PictureCells:
     if not isinstance(source, ListedPictures):
         return PictureCells()
-    cells = [fields for _line, fields, _is_csv in upload.sample]
-    return read_picture_cells(source, mapping, cells)
+    return read_picture_cells(source, mapping, [fields for _line, fields, _is_csv in upload.sample])
 
 
 def _with_likely_folder(mapping: ColumnMapping, pictures: PictureCells) -> ColumnMapping:
@@ -278,8 +277,11 @@ def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
 
 
 def _item(item: Any) -> dict[str, Any]:
-    candidates = [(each, picture_path(each.picture)) for each in item.candidates]
-    return {"item": item, "picture": picture_path(item.picture), "candidates": candidates}
+    return {
+        "item": item,
+        "picture": picture_path(item.picture),
+        "candidates": [(each, picture_path(each.picture)) for each in item.candidates],
+    }
 
 
 def picture_path(picture: PictureDraft | None) -> str:
@@ -309,8 +311,9 @@ def format_in_words(upload: Upload) -> str:
         JSON_LINES: _("JSON Lines"),
         PARQUET: _("Parquet"),
     }
-    delimiter = DELIMITER_NAMES.get(form.delimiter, form.delimiter)
-    csv = _("CSV with {delimiter} between columns").format(delimiter=delimiter)
+    csv = _("CSV with {delimiter} between columns").format(
+        delimiter=DELIMITER_NAMES.get(form.delimiter, form.delimiter)
+    )
     is_unicode = form.encoding.startswith("utf")
     parts = (
         (True, csv if form.kind == CSV else names.get(form.kind, "")),

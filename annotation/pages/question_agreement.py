@@ -60,8 +60,9 @@ class AgreementView:
         if not of_round:
             raise KeyError(round)
         name = query.get("question") or next(iter(of_round))
-        displayed = of_round[name]
-        view = cls(version, judged, displayed, study.question(name), query.get("condition", ""))
+        view = cls(
+            version, judged, of_round[name], study.question(name), query.get("condition", "")
+        )
         if view.condition and view.condition not in view.conditions:
             raise KeyError(view.condition)
         return view

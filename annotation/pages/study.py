@@ -44,13 +44,13 @@ def study_for(
     if study is None:
         rehearsals = Study.objects.rehearsals_for(person(request)).with_n_items()
         rehearsals = rehearsals if has_rehearsals else rehearsals.none()
-        related = rehearsals.select_related("team", "rehearsal_of__team")
-        study = get_object_or_404(related, slug=slug)
+        study = get_object_or_404(
+            rehearsals.select_related("team", "rehearsal_of__team"), slug=slug
+        )
     require_permission(request, loaded_roles(study, person(request)), permission)
     if study.rehearsal_of_id is not None:
         _limit_to_reading(request, permission)
-    sizes = _judged_sizes(study.pk, study.created_at, study.judgments_version)
-    for name, number in sizes.items():
+    for name, number in _judged_sizes(study.pk, study.created_at, study.judgments_version).items():
         setattr(study, name, number)
     return cast("CountedStudy", study)
 

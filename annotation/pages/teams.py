@@ -38,8 +38,11 @@ def teams(request: HttpRequest) -> HttpResponse:
     own = Team.objects.of(person(request)).prefetch_related("memberships__user", "studies")
     roles = dict(person(request).memberships.values_list("team", "role"))
     rows = [(team, Role(roles[team.pk]).label if team.pk in roles else "") for team in own]
-    form = NewTeamForm() if may_create_teams(person(request)) else None
-    return render(request, "annotation/teams/teams.html", {"rows": rows, "form": form})
+    return render(
+        request,
+        "annotation/teams/teams.html",
+        {"rows": rows, "form": NewTeamForm() if may_create_teams(person(request)) else None},
+    )
 
 
 @require_POST
@@ -96,8 +99,9 @@ def wage_floor(request: HttpRequest, slug: str) -> HttpResponse:
     team, _permissions = team_for(request, slug, Permission.MANAGE)
     form = WageFloorForm(request.POST, instance=Team.objects.get(pk=team.pk))
     if form.is_valid():
-        floor = form.cleaned_data["wage_floor_usd"]
-        set_wage_floor(team=team, wage_floor_usd=floor, actor=person(request))
+        set_wage_floor(
+            team=team, wage_floor_usd=form.cleaned_data["wage_floor_usd"], actor=person(request)
+        )
         messages.success(request, _("The least pay an hour was saved."))
     else:
         messages.error(request, problems_of(form))

@@ -258,8 +258,7 @@ def _is_scale(low: str, high: str) -> bool:
 
 def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
     settings, summary = ScoreSettings.of(upload.mapping), upload.summary
-    columns = [column["name"] for column in upload.columns]
-    used = [name for name in columns if name in settings.uses]
+    used = [column["name"] for column in upload.columns if column["name"] in settings.uses]
     return {
         "settings": settings,
         "uses": [(use.value, use.label) for use in ScoreUse],

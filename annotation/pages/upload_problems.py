@@ -133,10 +133,9 @@ def _generated_names(upload: Upload, mapping: ColumnMapping, n_items: int) -> Pr
 def _best_item_column(upload: Upload, mapping: ColumnMapping, n_items: int) -> str | None:
     if guessed := guess_of(upload).column(Use.ITEM):
         return guessed
-    columns = [Column(**column) for column in upload.columns]
     unused = [
         column
-        for column in columns
+        for column in (Column(**column) for column in upload.columns)
         if column.name not in mapping.uses
         and column.n_filled == upload.n_rows
         and column.n_distinct >= n_items > 0
@@ -236,13 +235,12 @@ def _fault_problem(upload: Upload, mapping: ColumnMapping, group: FaultGroup) ->
     is_of_row = group.code == "field_count"
     label = _("Leave out these rows") if is_of_row else _("Leave out these items")
     # What ends the reading of a file has no place, and nothing after it is read.
-    fixes = [_fix(mapping, group.code, LEAVE_OUT, label)] if group.places else []
     return Problem(
         group.code,
         titles.get(group.code, other) % {"n": f"{n:,}"},
         f"{example}: {group.problem}" if example else group.problem,
         is_fault=True,
-        fixes=fixes,
+        fixes=[_fix(mapping, group.code, LEAVE_OUT, label)] if group.places else [],
     )
 
 

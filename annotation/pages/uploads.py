@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.access import permissions_in
-from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.exceptions import AnnotationError, ImportRefused, require
 from annotation.models import Upload
 from annotation.new_studies import begin_study, copy_study
 from annotation.pages.import_forms import (
@@ -83,8 +83,9 @@ def new_study(request: HttpRequest) -> HttpResponse:
                 "file" if form.cleaned_data["file"] else None,
                 ValidationError(str(refused), code=refused.code),
             )
-    status = 200 if not form.errors else 422
-    return render(request, "annotation/new_study.html", {"form": form}, status=status)
+    return render(
+        request, "annotation/new_study.html", {"form": form}, status=200 if not form.errors else 422
+    )
 
 
 def _begin(request: HttpRequest, form: NewStudyForm) -> str:
@@ -123,8 +124,9 @@ def add_items(request: HttpRequest, slug: str) -> HttpResponse:
 
 def upload_for(request: HttpRequest, token: UUID) -> Upload:
     user = person(request)
-    rows = Upload.objects.visible_to(user).select_related("study", "team", "result")
-    upload = get_object_or_404(rows, token=token)
+    upload = get_object_or_404(
+        Upload.objects.visible_to(user).select_related("study", "team", "result"), token=token
+    )
     if upload.study is not None:
         permissions = permissions_in(upload.study, user)
     elif upload.team is not None:
@@ -133,8 +135,10 @@ def upload_for(request: HttpRequest, token: UUID) -> Upload:
         permissions = frozenset({Permission.EDIT})
     is_scores = upload.content == Upload.Content.SCORES
     needed = Permission.ANALYSE if is_scores else Permission.EDIT
-    if needed not in within_scopes(request, permissions):
-        raise PermissionDenied(_("Your role does not allow to import into this study."))
+    require(
+        needed in within_scopes(request, permissions),
+        PermissionDenied(_("Your role does not allow to import into this study.")),
+    )
     return upload
 
 
@@ -199,8 +203,9 @@ def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
     row = upload_for(request, token)
     job = jobs_of_upload(row).first()
     context = {"upload": row, "job": job}
-    is_over = not (job and job.is_unfinished)
-    return progress_page(request, "annotation/_upload_job.html", context, is_over=is_over)
+    return progress_page(
+        request, "annotation/_upload_job.html", context, is_over=not (job and job.is_unfinished)
+    )
 
 
 @require_POST

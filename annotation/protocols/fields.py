@@ -43,13 +43,15 @@ def boolean(about: str, *, default: bool = False) -> Any:
 
 
 def integer(about: str, *, least: int, most: int, default: Any = None) -> Any:
-    schema = {"type": "integer", "minimum": least, "maximum": most}
-    return _field(schema, default=default, about=about)
+    return _field(
+        {"type": "integer", "minimum": least, "maximum": most}, default=default, about=about
+    )
 
 
 def number(about: str, *, least: float, most: float, default: Any = None) -> Any:
-    schema = {"type": "number", "minimum": least, "maximum": most}
-    return _field(schema, default=default, about=about)
+    return _field(
+        {"type": "number", "minimum": least, "maximum": most}, default=default, about=about
+    )
 
 
 def required_number(about: str, *, least: float, most: float) -> Any:

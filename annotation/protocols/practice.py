@@ -137,10 +137,12 @@ def _no_choosable_answer(
         return problem
     right = right_values(question, value, test.tolerance_percent)
     if not right:
-        choices = ", ".join(f"{each:g}" for each in choosable_values(question))
         return CodedText(
             _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
-            % {"value": value, "choices": choices},
+            % {
+                "value": value,
+                "choices": ", ".join(f"{each:g}" for each in choosable_values(question)),
+            },
             "near_no_answer",
         )
     return only_right() if len(right) == len(choosable_values(question)) else None

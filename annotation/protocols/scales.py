@@ -78,11 +78,6 @@ def _scale(question: ProtocolQuestion) -> Scale:
     low_label, high_label = question.low_label, question.high_label
     if question.kind == "likert" and question.points:
         low_label, high_label = question.points[0], question.points[-1]
-    categories = {
-        "category": question.categories,
-        "yes_no": ("no", "yes"),
-        "selection": ("no", "yes"),
-    }
     return Scale(
         name=question.name,
         level=question.level or question.options.level,
@@ -90,7 +85,11 @@ def _scale(question: ProtocolQuestion) -> Scale:
         scale_max=high,
         low_label=low_label,
         high_label=high_label,
-        categories=categories.get(question.kind, ()),
+        categories={
+            "category": question.categories,
+            "yes_no": ("no", "yes"),
+            "selection": ("no", "yes"),
+        }.get(question.kind, ()),
     )
 
 
@@ -275,11 +274,10 @@ def label_faults(
         known = ", ".join(labelled_values(by_name[one.question]))
         words = {"word": one.value[:60], "known": known}
         unknown = _("'%(word)s' is not one of the answers. Answers: %(known)s.") % words
-        no_number = _("is '%(word)s', where a number belongs.") % words
         yield from broken_rules(
             one.path,
             (known, "", unknown, "unknown_answer"),
-            (not known, "", no_number, "not_number"),
+            (not known, "", (_("is '%(word)s', where a number belongs.") % words), "not_number"),
         )
 
 

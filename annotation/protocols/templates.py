@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from django.utils.translation import gettext as _, gettext_lazy
 
-from annotation.exceptions import FileRefused, ProtocolInvalid, require
+from annotation.exceptions import FileRefused, ProtocolInvalid
 from annotation.models import Study
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault, FaultPath
@@ -24,7 +24,7 @@ from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.scales import with_labels
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import study_faults
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.files import plain_file
 
 FOLDER = Path(__file__).parent / "templates"
@@ -109,8 +109,9 @@ def read_protocol(name: str, study: Study | None = None) -> ProtocolDocument:
     if parsed.faults:
         n = len(parsed.faults)
         head = f"{path.name} has {n} {'fault' if n == 1 else 'faults'}; nothing was changed."
-        message = "\n".join([head, *(f"  {fault}" for fault in parsed.faults)])
-        raise ProtocolInvalid(message, parsed.faults)
+        raise ProtocolInvalid(
+            "\n".join([head, *(f"  {fault}" for fault in parsed.faults)]), parsed.faults
+        )
     return read_document(parsed.values)
 
 
@@ -172,8 +173,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 _Dumper.add_representer(str, _represent_text)

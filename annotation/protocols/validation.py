@@ -248,10 +248,10 @@ def _wording_faults(
                 code="names_system",
             )
         elif name not in ITEM_FIELDS:
-            known = ", ".join(f"{{{each}}}" for each in ITEM_FIELDS)
             yield Fault(
                 (*path, "wording"),
-                _("names {%(name)s}; items have %(known)s.") % {"name": name, "known": known},
+                _("names {%(name)s}; items have %(known)s.")
+                % {"name": name, "known": ", ".join(f"{{{each}}}" for each in ITEM_FIELDS)},
                 code="unknown_field",
             )
 
@@ -342,10 +342,9 @@ def _score_problem(document: ProtocolDocument, name: str, value: float) -> Coded
 
 
 def _no_question(name: str, document: ProtocolDocument) -> CodedText:
-    names = ", ".join(each.name for each in document.questions)
     return CodedText(
         _("there is no question '%(name)s'. Questions: %(names)s.")
-        % {"name": name, "names": names},
+        % {"name": name, "names": ", ".join(each.name for each in document.questions)},
         "unknown_question",
     )
 

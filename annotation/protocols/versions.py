@@ -59,8 +59,9 @@ def standing_among(versions: Iterable[Protocol]) -> Protocol | None:
 def numbered_version(study: Study, number: int) -> Protocol:
     version = Protocol.objects.of(study).filter(number=number).first()
     if version is None:
-        known = list(Protocol.objects.of(study).values_list("number", flat=True))
-        raise ProtocolUnknown(study.slug, number, known)
+        raise ProtocolUnknown(
+            study.slug, number, list(Protocol.objects.of(study).values_list("number", flat=True))
+        )
     return version
 
 
@@ -72,8 +73,7 @@ def current_document(study: Study) -> ProtocolDocument:
 
 
 def launch_faults(study: Study) -> list[Fault]:
-    versions = list(study.protocols.all())
-    newest = max(versions, key=lambda version: version.number, default=None)
+    newest = max(study.protocols.all(), key=lambda version: version.number, default=None)
     if newest is not None and newest.frozen_at is not None:
         return []
     return freezing_faults(study, current_document(study))
@@ -296,8 +296,11 @@ def _question_record(question: Question, is_pool: bool) -> ProtocolQuestion:
     if is_pool:
         return record(kind="selection")
     if question.categories:
-        level = "ordinal" if question.level == "ordinal" else ""
-        return record(kind="category", categories=tuple(question.categories), level=level)
+        return record(
+            kind="category",
+            categories=tuple(question.categories),
+            level="ordinal" if question.level == "ordinal" else "",
+        )
     return record(
         kind="line",
         low_label=question.low_label,
@@ -325,8 +328,9 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
     names = {(row.item.key, row.key): row.blind_name for row in rows}
 
     def blind_case(case: CheckCase) -> CheckCase:
-        name = names.get((case.source_item, case.source_candidate), "")
-        return replace(case, source_candidate=name)
+        return replace(
+            case, source_candidate=names.get((case.source_item, case.source_candidate), "")
+        )
 
     def blind_item(item: PracticeItem) -> PracticeItem:
         return replace(

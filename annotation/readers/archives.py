@@ -21,10 +21,10 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.pictures import Archive, NoPictures, PictureSource
 from annotation.readers.spreadsheets import require_bearable_xml
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.files import plain_file, reason_of
 
 READ_AT_ONCE = 1 << 20

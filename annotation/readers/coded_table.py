@@ -16,12 +16,12 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import MOST_PLACES, ReadingReport
 from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.rows import Row, TableSource, unstorable
 from annotation.readers.tables import OpenTable, opened_for_command
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.spreadsheets import from_cell
 
 LONGEST = 1000
@@ -60,8 +60,11 @@ class CodedTable:
     def keep(self, mask: Mask) -> CodedTable:
         if mask.all():
             return self
-        columns = {name: column.rows(mask).compact() for name, column in self.columns.items()}
-        return replace(self, columns=columns, rows=self.rows[mask])
+        return replace(
+            self,
+            columns={name: column.rows(mask).compact() for name, column in self.columns.items()},
+            rows=self.rows[mask],
+        )
 
     def place(self, row: int) -> str:
         return self._place(int(self.rows[row]))
@@ -220,8 +223,9 @@ def _table_of(
     *,
     is_csv: bool,
 ) -> CodedTable:
-    rows = np.arange(len(lines))
-    return CodedTable(table.path, columns, rows, lines, is_csv=is_csv, source=table.source)
+    return CodedTable(
+        table.path, columns, np.arange(len(lines)), lines, is_csv=is_csv, source=table.source
+    )
 
 
 def _sparse(numbers: list[int], values: list[Any], n: int) -> Words:

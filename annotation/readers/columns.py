@@ -174,8 +174,7 @@ class Table:
         ]
         if len({*named}) < len(named):
             again = next(n for n in range(len(named)) if named[n] in named[:n])
-            twins = [n for n, name in enumerate(named) if name == named[again]]
-            rows = np.isin(codes, twins)
+            rows = np.isin(codes, [n for n, name in enumerate(named) if name == named[again]])
             rows &= codes != codes[int(np.argmax(rows))]
             raise self.cells.refuse(
                 f"'{named[again]}' could be two units, since values contain '{SEPARATOR}'; "

@@ -66,8 +66,9 @@ class TextTable:
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
             is_bounded = scan.is_regular and scan.longest_record <= LONGEST_RECORD
             bounded = None if is_bounded else BoundedLines(self.name, lines)
-            reader = csv.reader(bounded or lines, strict=True, delimiter=self.delimiter)
-            records = self._records(reader, bounded)
+            records = self._records(
+                csv.reader(bounded or lines, strict=True, delimiter=self.delimiter), bounded
+            )
             first, failure = _first_records(records)
             if first:
                 header = find_header(self.name, first, self.source)
@@ -133,11 +134,13 @@ class TextTable:
         names, source = header.names, self.source
 
         def row(n: int) -> Row:
-            fields = dict(zip(names, rows[n], strict=True))
-            return Row(self.name, lines[n], fields, "", True, "", source)
+            return Row(
+                self.name, lines[n], dict(zip(names, rows[n], strict=True)), "", True, "", source
+            )
 
-        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-        return RowBlock(columns, lines, row, is_csv=True)
+        return RowBlock(
+            dict(zip(names, zip(*rows, strict=True), strict=True)), lines, row, is_csv=True
+        )
 
     def _records(
         self, reader: Any, bounded: BoundedLines | None

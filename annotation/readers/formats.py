@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.archives import is_open_document, start_of
 from annotation.readers.json_rows import is_page
 from annotation.readers.text_files import find_encoding, text_encoding
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.files import reason_of
 
 CSV, EXCEL, ODS, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "ods", "json", "jsonl", "parquet"
@@ -92,8 +92,9 @@ def find_format(path: Path, chosen: FileFormat | None = None, *, name: str = "")
     kind = _text_kind(text, ending)
     if kind != CSV:
         return replace(chosen, kind=kind, encoding=encoding)
-    delimiter = chosen.delimiter or _delimiter(text, ending)
-    return replace(chosen, kind=CSV, encoding=encoding, delimiter=delimiter)
+    return replace(
+        chosen, kind=CSV, encoding=encoding, delimiter=chosen.delimiter or _delimiter(text, ending)
+    )
 
 
 def _beginning(path: Path, encoding: str) -> str:

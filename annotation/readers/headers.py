@@ -13,9 +13,9 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.rows import TableSource, unstorable
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 # Records that the header rows are among.
 LOOKED_AT = 5
@@ -128,8 +128,9 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
     if len(names) > MOST_COLUMNS:
         raise refuse_columns(path, len(names), MOST_COLUMNS, line=line, sheet=sheet)
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
-    if repeated:
-        raise ImportRefused(
+    require(
+        not repeated,
+        ImportRefused(
             path,
             _("columns appear twice: {names}. Give each a name of its own.").format(
                 names=listed_names(repeated)
@@ -137,7 +138,8 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
             line=line,
             sheet=sheet,
             code="repeated_columns",
-        )
+        ),
+    )
 
 
 def refuse_columns(

@@ -250,12 +250,11 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
         for item, labels in parts(row, key, _utterances(row)):
             items.append(item)
             submissions.append(_submission(item, labels, QUESTIONS[level], report))
-    judged = [one for one in submissions if one.judgments]
     return StudyDraft(
         kind="rating",
         items=items,
         questions=QUESTIONS[level],
-        submissions=judged,
+        submissions=[one for one in submissions if one.judgments],
         report=report,
     )
 

@@ -12,11 +12,11 @@ from typing import Any, TextIO
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.archives import READ_AT_ONCE
 from annotation.readers.rows import OnFault, Row, TableSource, cell_text, unstorable
 from annotation.readers.text_files import LONGEST_RECORD, BoundedLines
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 DEEPEST = 20
 SPACE = re.compile("[ \\t\\r\\n]*")
@@ -279,11 +279,10 @@ def _labels_by_annotator(
     for annotator, labels in fields.items():
         for item, label in labels.items():
             source.report.n_rows += 1
-            cells = {"annotator": annotator, "item": item, "value": label}
             yield Row(
                 path,
                 1,
-                cells,
+                {"annotator": annotator, "item": item, "value": label},
                 record=f"{annotator[:LONGEST_ID]}, {item[:LONGEST_ID]}",
                 source=source,
             )
@@ -327,8 +326,9 @@ def not_json(
         return ImportRefused(path, error.problem, line=line, code=error.problem.code)
     is_deep = isinstance(error, RecursionError)
     reason = "it is nested too deeply" if is_deep else str(error)
-    code = "too_deep" if is_deep else "not_json"
-    return ImportRefused(path, f"this is not JSON: {reason}.", line=line, code=code)
+    return ImportRefused(
+        path, f"this is not JSON: {reason}.", line=line, code="too_deep" if is_deep else "not_json"
+    )
 
 
 def _refuse_constant(name: str) -> None:

@@ -85,8 +85,9 @@ def _labels(
             values = _binary(table, columns.value, words, positive)
     else:
         values = table.numbers(columns.value, lowest=0 if kind == "amount" else None)
-    keys = [units, *([systems] if systems else []), annotators]
-    [values], kept = settle_repeats(table, keys, [values], repeats)
+    [values], kept = settle_repeats(
+        table, [units, *([systems] if systems else []), annotators], [values], repeats
+    )
 
     def kept_texts(words: Words) -> list[str]:
         return words.rows(kept).to_list()

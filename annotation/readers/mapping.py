@@ -134,10 +134,10 @@ class ColumnMapping:
         return self.systems.get(column, "").strip() or system_in(column)
 
     def among(self, columns: Iterable[str]) -> ColumnMapping:
-        present = list(columns)
-        uses = {name: self.uses[name] for name in present if name in self.uses}
-        systems = {name: self.systems[name] for name in uses if name in self.systems}
-        return ColumnMapping(uses, systems, self.fixes)
+        uses = {name: self.uses[name] for name in columns if name in self.uses}
+        return ColumnMapping(
+            uses, {name: self.systems[name] for name in uses if name in self.systems}, self.fixes
+        )
 
     def leaves_out(self, groups: Iterable[Any]) -> bool:
         """Whether items with these groups of faults are left out; without faults, none are."""
@@ -266,8 +266,7 @@ def guess_mapping(
     columns: Sequence[Column], sample: Sequence[Mapping[str, Any]] = (), *, n_rows: int = 0
 ) -> ColumnMapping:
     """What columns of these names and values probably are; `sample` has the first rows."""
-    guess = _Guess(columns, sample, n_rows)
-    uses = guess.uses
+    uses = _Guess(columns, sample, n_rows).uses
     return ColumnMapping(
         {column.name: uses[column.name] for column in columns if column.name in uses}
     )
@@ -362,10 +361,10 @@ class _Guess:
             self.uses[found[0].name] = Use.ITEM
 
     def _has_one_text(self, key: Column) -> bool:
-        others = [c for c in self._columns.values() if c.name != key.name]
         return any(
             (other.is_text or other.has_files) and self._determines(key.name, other.name)
-            for other in others
+            for other in self._columns.values()
+            if other.name != key.name
         )
 
     def _drop_key_of_rows(self) -> None:

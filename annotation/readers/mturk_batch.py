@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import AnnotationError, ImportRefused, require
+from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -24,7 +24,7 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tables import read_rows
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 COLUMNS = ("HITId", "WorkerId", "AssignmentStatus")
 STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}

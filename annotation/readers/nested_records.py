@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import AnnotationError, ImportRefused, require
+from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.readers.coded_table import CodedTable, coded
 from annotation.readers.policies import Reading
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 MOST_NAMED = 8
 POSITION, KEY, RECORD = "position", "key", "record"
@@ -80,10 +80,11 @@ def nested_to_rows(cells: CodedTable, columns: Sequence[str]) -> CodedTable:
         for row in _exploded(record, "", {*wanted.values()}):
             rows.append({RECORD: str(int(cells.rows[number]) + 1), **row})
             numbers.append(number)
-    made = {name: coded(row.get(wanted[name], "") for row in rows) for name in columns}
-    inside = {name: path for name, path in wanted.items() if name != path}
     return replace(
-        cells, columns=made, rows=cells.rows[np.array(numbers, dtype=np.intp)], inside=inside
+        cells,
+        columns={name: coded(row.get(wanted[name], "") for row in rows) for name in columns},
+        rows=cells.rows[np.array(numbers, dtype=np.intp)],
+        inside={name: path for name, path in wanted.items() if name != path},
     )
 
 

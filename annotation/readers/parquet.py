@@ -14,7 +14,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused
+from annotation.exceptions import ImportRefused, require
 from annotation.readers.headers import listed_names
 from annotation.readers.rows import Row, TableSource, cell_text
 from presentation.files import reason_of
@@ -65,14 +65,16 @@ def _require_usable(
     path: Path, names: list[str], metadata: pq.FileMetaData, most_bytes: int
 ) -> None:
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
-    if repeated:
-        raise ImportRefused(
+    require(
+        not repeated,
+        ImportRefused(
             path,
             _("columns appear twice: {names}. Give each a name of its own.").format(
                 names=listed_names(repeated)
             ),
             code="repeated_columns",
-        )
+        ),
+    )
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     # A cell and what separates it from the next have at least one byte as text.
     n_cells = metadata.num_rows * metadata.num_columns

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -26,7 +26,7 @@ from annotation.readers.item_files import ACCEPTABLE
 from annotation.readers.mturk_batch import STATUSES, time_of
 from annotation.readers.rows import OnFault, Row
 from annotation.readers.tables import each_row
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 UNJUDGED = CodedText("the row has no judgments", "no_judgments")
 SURPLUS = CodedText(
@@ -44,8 +44,9 @@ def read_pooled_batch(path: Path) -> StudyDraft:
         ticked = _ticked(hit, report)
         if not ticked:
             continue
-        item = items.setdefault(hit.target, _item(hit, list(ticked)))
-        _require_same_target(hit, item, list(ticked))
+        _require_same_target(
+            hit, items.setdefault(hit.target, _item(hit, list(ticked))), list(ticked)
+        )
         draft = _submission(hit, ticked)
         other = submissions.setdefault((hit.target, draft.identity or draft.annotator), draft)
         if other is not draft:
@@ -214,8 +215,7 @@ def _slots(path: Path, row: Row) -> list[_Slot]:
 def _hit(row: Row, slots: Sequence[_Slot]) -> PooledHit:
     target = row.required(TARGET)
     filled = _filled(row, slots)
-    marks = {slot.tick: row.text(slot.tick).strip() for slot in filled}
-    ticks = _ticks(row, marks)
+    ticks = _ticks(row, {slot.tick: row.text(slot.tick).strip() for slot in filled})
     pictures = () if ticks is None else tuple(row.required(slot.picture) for slot in filled)
     return PooledHit(
         row=row,

@@ -48,8 +48,7 @@ class TableProfile:
         return len(self.sample) == self.n_rows
 
     def guess(self) -> ColumnMapping:
-        cells = [row.fields for row in self.sample]
-        return guess_mapping(self.columns, cells, n_rows=self.n_rows)
+        return guess_mapping(self.columns, [row.fields for row in self.sample], n_rows=self.n_rows)
 
 
 def profile_table(

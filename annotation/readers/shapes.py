@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.exceptions import AnnotationError, require
+from annotation.exceptions import AnnotationError
 from annotation.readers.coded_table import (
     CodedTable,
     Integers,
@@ -23,7 +23,7 @@ from annotation.readers.coded_table import (
 )
 from annotation.readers.nested_records import flat_records, listed_columns
 from annotation.readers.policies import Reading
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 Shape = Literal["long", "annotators", "systems", "items", "pairs", "scores", "nested"]
 SHAPES: tuple[Shape, ...] = ("long", "annotators", "systems", "items", "pairs", "nested")
@@ -203,9 +203,8 @@ def _from_pairs(
     cells.require(SIDES)
     pair, value = _free("pair", columns), _free("value", columns)
     cells = pairs_to_orders(cells, *SIDES, reading, pair=pair, value=value)
-    annotator = columns.annotator
     require(
-        annotator,
+        columns.annotator,
         AnnotationError(
             "Name the column of who compared the systems with --annotator.", code="columns_unnamed"
         ),
@@ -262,10 +261,9 @@ def columns_to_rows(
         each: column.rows(repeated) for each, column in cells.columns.items() if each not in columns
     }
     names = Words(np.tile(np.arange(k), n), list(columns))
-    values = stacked([cells.columns[each] for each in columns])
     return replace(
         cells,
-        columns=kept | {name: names, value: values},
+        columns=kept | {name: names, value: stacked([cells.columns[each] for each in columns])},
         rows=cells.rows[repeated],
         spread=(name, value),
     )

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.archives import temporary_folder, unpacked
 from annotation.readers.delimited import TextTable
 from annotation.readers.drafts import Faults, ReadingReport
@@ -32,7 +32,7 @@ from annotation.readers.pictures import NoPictures, PictureSource
 from annotation.readers.rows import OnFault, Row, RowBlock, TableSource, gather_rows
 from annotation.readers.spreadsheets import sheet_names, sheet_rows
 from annotation.readers.text_files import copy_as_utf8, refuse_encoding, text_encoding
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.files import plain_file
 
 # Of an upload.
@@ -219,8 +219,9 @@ def opened_table(
             form = find_format(inside.path, replace(chosen, kind=""), name=inside.path.name)
         if form.kind in {EXCEL, ODS}:
             sheets = sheet_names(name, inside.path, is_ods=form.kind == ODS)
-            sheet = form.sheet if form.sheet in sheets else sheets[0]
-            form = replace(form, sheets=sheets, sheet=sheet)
+            form = replace(
+                form, sheets=sheets, sheet=form.sheet if form.sheet in sheets else sheets[0]
+            )
         form = replace(form, table=inside.table, tables=inside.tables)
         source.sheet, source.sheets = form.sheet, form.sheets
         source.has_decimal_commas = form.kind in {EXCEL, ODS} or (

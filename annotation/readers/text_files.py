@@ -81,8 +81,7 @@ def _is_mostly_utf8(path: Path) -> bool:
         while True:
             part = content.read(READ_AT_ONCE)
             text = decoder.decode(part, final=not part)
-            n_beyond = len(text) - len(text.encode("ascii", "ignore"))
-            balance += n_beyond - 2 * text.count("\ufffd")
+            balance += (len(text) - len(text.encode("ascii", "ignore"))) - 2 * text.count("\ufffd")
             if not part:
                 return balance > 0
 

@@ -20,7 +20,7 @@ from django.db import connection
 from django.db.models import BinaryField, Field, JSONField, Model
 from django.utils.duration import duration_string
 
-from error_codes import CodedError
+from error_codes import CodedError, require
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -57,14 +57,13 @@ class Manifest:
 @contextmanager
 def new_archive(path: Path) -> Iterator[ZipFile]:
     """A file that appears under its name once it is whole, for its owner's eyes alone."""
-    if path.exists():
-        raise BackupRefused(
-            f"{path} is there already. Name a file that is not.", code="file_exists"
-        )
+    require(
+        not path.exists(),
+        BackupRefused(f"{path} is there already. Name a file that is not.", code="file_exists"),
+    )
     partial = path.with_name(f"{path.name}.partial")
     try:
-        descriptor = os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
-        with os.fdopen(descriptor, "w+b") as file:
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600), "w+b") as file:
             with ZipFile(file, "w", ZIP_DEFLATED, compresslevel=6) as archive:
                 yield archive
             file.flush()
@@ -82,8 +81,7 @@ def write_table(
     archive: ZipFile, model: str, columns: list[str], lines: Iterable[str]
 ) -> StoredTable:
     digest = Digest()
-    member = StoredTable(model, columns, 0, "").member
-    with archive.open(member, "w", force_zip64=True) as file:
+    with archive.open(StoredTable(model, columns, 0, "").member, "w", force_zip64=True) as file:
         for line in lines:
             digest.add(line)
             file.write(f"{line}\n".encode())

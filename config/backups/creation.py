@@ -37,6 +37,7 @@ from config.backups.archive import (
     write_table,
 )
 from encryption import UndecryptableSecret, decrypt, encrypt
+from error_codes import require
 from marketplace.money.reconciliation import audit
 
 KEY_CHECK = "assay backup"
@@ -64,12 +65,14 @@ def make_backup(path: Path, *, report: Callable[[str], object]) -> Manifest:
 
 def write_keys(path: Path, *, backup: Path) -> None:
     """Write the site's keys as lines of an environment; not beside the backup that they open."""
-    if path.resolve().parent == backup.resolve().parent:
-        raise BackupRefused(
+    require(
+        path.resolve().parent != backup.resolve().parent,
+        BackupRefused(
             f"{path} is in the folder of the backup. Who gets hold of both reads every secret: "
             "write the keys elsewhere, and keep them elsewhere.",
             code="keys_beside_backup",
-        )
+        ),
+    )
     values = {name: getattr(settings, name) for name in KEYS}
     lines = [
         f"{name}={value if isinstance(value, str) else ','.join(value)}\n"
@@ -213,8 +216,7 @@ def _require_keys(manifest: Manifest) -> None:
             "that were kept apart from it: without them no stored secret can be read.",
             code="wrong_keys",
         ) from None
-    if not is_whole:
-        raise RestoreRefused("The backup's check of keys is damaged.", code="wrong_keys")
+    require(is_whole, RestoreRefused("The backup's check of keys is damaged.", code="wrong_keys"))
 
 
 def _require_empty_site() -> None:
@@ -226,12 +228,14 @@ def _require_empty_site() -> None:
         with connection.cursor() as cursor:
             table = connection.ops.quote_name(model._meta.db_table)
             cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")
-            if cursor.fetchone():
-                raise RestoreRefused(
+            require(
+                not cursor.fetchone(),
+                RestoreRefused(
                     f"This site is in use: there are rows of {label}. A backup is restored into "
                     "an empty database; let DATABASE_URL name a new one.",
                     code="site_in_use",
-                )
+                ),
+            )
 
 
 def _prepare_tables(manifest: Manifest) -> dict[str, type[Model]]:

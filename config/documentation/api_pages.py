@@ -24,8 +24,7 @@ def cell(text: str) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *rows])
 
 
 def reference_name(reference: str) -> str:
@@ -61,8 +60,9 @@ def type_text(schema: Schema, link: Link) -> str:
 
 
 def _choices(values: list[Any]) -> str:
-    texts = [f"`{value}`" for value in values[:LONGEST_ENUM]]
-    return ", ".join(texts) + (", …" if len(values) > LONGEST_ENUM else "")
+    return ", ".join([f"`{value}`" for value in values[:LONGEST_ENUM]]) + (
+        ", …" if len(values) > LONGEST_ENUM else ""
+    )
 
 
 def _plain_type(schema: Schema) -> str:
@@ -139,8 +139,7 @@ def _anchor(operation: Mapping[str, Any]) -> str:
 
 
 def _summary(operation: Mapping[str, Any]) -> str:
-    paragraph = operation.get("description", "").partition("\n\n")[0]
-    return cell(paragraph.partition("Access:")[0])
+    return cell(operation.get("description", "").partition("\n\n")[0].partition("Access:")[0])
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:

@@ -244,7 +244,6 @@ def _templates() -> str:
         "To begin with: by name in `--protocol`, or on a new study's page.\n",
     ]
     for name in template_names():
-        text = read_text(FOLDER / f"{name}.yaml").rstrip()
-        lines = ["```yaml", *text.split("\n"), "```"]
+        lines = ["```yaml", *read_text(FOLDER / f"{name}.yaml").rstrip().split("\n"), "```"]
         parts += [f'??? example "{name}"\n', *(f"    {line}".rstrip() for line in lines), ""]
     return "\n".join(parts)

@@ -280,8 +280,9 @@ PICTURES = ("image/png", "image/svg+xml", "image/webp")
 @require_safe
 def documentation(request: HttpRequest) -> HttpResponse:
     """Access: signed in."""
-    page = documentation_page("")
-    return render(request, "documentation/page.html", {"page": page, "contents": contents()})
+    return render(
+        request, "documentation/page.html", {"page": documentation_page(""), "contents": contents()}
+    )
 
 
 @require_safe

@@ -76,8 +76,11 @@ def _body(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, exceptions.ValidationError):
         fields = group_values((name or GENERAL, text) for name, text in _messages(error.detail))
         first = next(iter(fields.items()), (GENERAL, ["Not valid."]))
-        detail = first[1][0] if first[0] == GENERAL else f"{first[0]}: {first[1][0]}"
-        return {"detail": detail, "code": "invalid", "errors": fields}
+        return {
+            "detail": first[1][0] if first[0] == GENERAL else f"{first[0]}: {first[1][0]}",
+            "code": "invalid",
+            "errors": fields,
+        }
     code = error.get_codes()
     code = code if isinstance(code, str) else "error"
     body = {"detail": str(error.detail), "code": code}
@@ -120,8 +123,9 @@ def answer_in_json(
 
 def _in_json(response: HttpResponseBase) -> JsonResponse:
     status = HTTPStatus(response.status_code)
-    body = {"detail": f"{status.phrase}.", "code": status.name.lower()}
-    answer = JsonResponse(body, status=status)
+    answer = JsonResponse(
+        {"detail": f"{status.phrase}.", "code": status.name.lower()}, status=status
+    )
     for name, value in response.headers.items():
         # Policies stay; what described the page goes with it.
         if not name.startswith("Content-") or name.startswith("Content-Security-"):

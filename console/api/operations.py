@@ -38,6 +38,7 @@ from console.api.endpoint import Endpoint, holder_of
 from console.api.errors import Conflict, Unprocessable
 from console.models import StoredAnswer
 from encryption import UndecryptableSecret, decrypt, encrypt
+from error_codes import require
 
 Method = Callable[..., Response]
 Shape = type[serializers.BaseSerializer[Any]] | serializers.BaseSerializer[Any] | None
@@ -96,17 +97,19 @@ def reads(
     name: str, answer: Any, *, filters: Any = None, is_computed: bool = False
 ) -> Callable[[Method], Method]:
     """Say how the schema calls the operation, and what it answers and may be asked for."""
-    responses = {int(S.OK): answer} | (PENDING if is_computed else {}) | READ_ERRORS
     return extend_schema(
-        operation_id=name, parameters=[filters] if filters else [], responses=responses
+        operation_id=name,
+        parameters=[filters] if filters else [],
+        responses={int(S.OK): answer} | (PENDING if is_computed else {}) | READ_ERRORS,
     )
 
 
 def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
     """A page of rows, counted (`console.api.operations.page`)."""
-    parameters = [*BY_POSITION, *([filters] if filters else [])]
     return extend_schema(
-        operation_id=name, parameters=parameters, responses={int(S.OK): _page_of(row)} | READ_ERRORS
+        operation_id=name,
+        parameters=[*BY_POSITION, *([filters] if filters else [])],
+        responses={int(S.OK): _page_of(row)} | READ_ERRORS,
     )
 
 
@@ -230,8 +233,9 @@ def page(request: Request, rows: Any, serializer: type[BaseSerializer[Any]]) -> 
     """The page that `limit` and `offset` name, with the count of all rows and the next address."""
     pages = Pages()
     items: list[Any] = pages.paginate_queryset(rows, request) or []
-    context = {"request": request}
-    return pages.get_paginated_response(serializer(items, many=True, context=context).data)
+    return pages.get_paginated_response(
+        serializer(items, many=True, context={"request": request}).data
+    )
 
 
 def stretch(
@@ -244,8 +248,9 @@ def stretch(
     after, limit = stretch_bounds(request)
     # The keys alone first: what has to be sorted is then narrow.
     keys = list(rows.order_by("pk").filter(pk__gt=after).values_list("pk", flat=True)[: limit + 1])
-    items = rows.filter(pk__in=keys[:limit]).order_by("pk")
-    results = serializer(items, many=True, context={"request": request}).data
+    results = serializer(
+        rows.filter(pk__in=keys[:limit]).order_by("pk"), many=True, context={"request": request}
+    ).data
     last = keys[limit - 1] if len(keys) > limit else None
     return answer_stretch(request, results, limit, last)
 
@@ -285,8 +290,10 @@ def answer_once(
 ) -> Response:
     key = request.headers.get(HEADER)
     if key is None:
-        if needs_key:
-            raise ValidationError({HEADER: ["This spends money: send a key of your own making."]})
+        require(
+            not needs_key,
+            ValidationError({HEADER: ["This spends money: send a key of your own making."]}),
+        )
         # Before the transaction, which would otherwise last as long as a slow upload.
         _body = request.data
         with transaction.atomic():
@@ -304,8 +311,10 @@ def answer_once(
 
 def require_readable(key: str) -> None:
     """ValidationError for what is no key: 1 to 255 printable ASCII characters."""
-    if not 0 < len(key) <= MOST_CHARACTERS or not (key.isascii() and key.isprintable()):
-        raise ValidationError({HEADER: ["Send 1 to 255 printable ASCII characters."]})
+    require(
+        0 < len(key) <= MOST_CHARACTERS and (key.isascii() and key.isprintable()),
+        ValidationError({HEADER: ["Send 1 to 255 printable ASCII characters."]}),
+    )
 
 
 def fingerprint_of(request: Request) -> str:
@@ -337,11 +346,13 @@ def _claim(request: Request, key: str, fingerprint: str) -> tuple[StoredAnswer, 
 
 
 def _replay(endpoint: Endpoint, row: StoredAnswer, fingerprint: str) -> Response:
-    if row.fingerprint != fingerprint:
-        raise Unprocessable(
+    require(
+        row.fingerprint == fingerprint,
+        Unprocessable(
             f"The {HEADER} was used with other parameters. Take a new key for a new request.",
             code="idempotency_key_reused",
-        )
+        ),
+    )
     if row.status != HTTPStatus.NO_CONTENT:
         _require_access(endpoint, row)
     headers = row.headers | {REPLAYED: "true"}
@@ -355,8 +366,10 @@ def _replay(endpoint: Endpoint, row: StoredAnswer, fingerprint: str) -> Response
 def _require_access(endpoint: Endpoint, row: StoredAnswer) -> None:
     """404 or 403 where a role has ended since, or a token's scopes are smaller."""
     endpoint.check_again(row.access.get("checks", []))
-    if not set(row.access.get("visible", [])) <= _visible(endpoint):
-        raise PermissionDenied(_("The answer holds what you may not see any more."))
+    require(
+        set(row.access.get("visible", [])) <= _visible(endpoint),
+        PermissionDenied(_("The answer holds what you may not see any more.")),
+    )
 
 
 def _visible(endpoint: Endpoint) -> set[str]:

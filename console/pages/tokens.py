@@ -55,8 +55,7 @@ def _tokens(team: Team) -> list[ApiToken]:
 def revoke(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
     """Access: those who may manage the team."""
     team, _permissions = team_for(request, slug, Permission.MANAGE)
-    token = get_object_or_404(ApiToken, team=team, pk=token_id)
-    revoke_token(token=token, actor=person(request))
+    revoke_token(token=get_object_or_404(ApiToken, team=team, pk=token_id), actor=person(request))
     messages.success(request, _("The token was revoked."))
     return redirect("console:team-tokens", slug)
 

@@ -14,6 +14,7 @@ from console.api.endpoint import Endpoint, Input
 from console.api.errors import Conflict
 from console.api.job_records import JobSerializer
 from console.api.operations import lists, page, reads, writes
+from error_codes import require
 from hits.api.batches import (
     LONGEST_PRICE,
     BatchSerializer,
@@ -254,10 +255,13 @@ def _view(
     is_final: bool = False,
 ) -> LaunchView:
     start = LaunchView(study, endpoint.person, again=again)
-    if not start.connections:
-        raise Conflict(_("The study's team has no open connection to a marketplace."))
-    if study.archived_at is not None:
-        raise Conflict(_("The study is in the archive. Take it out to launch."))
+    require(
+        start.connections, Conflict(_("The study's team has no open connection to a marketplace."))
+    )
+    require(
+        study.archived_at is None,
+        Conflict(_("The study is in the archive. Take it out to launch.")),
+    )
     if terms.get("excluded_workers", ()) is None:
         del terms["excluded_workers"]
     if {"is_recruited", "is_invited"} & terms.keys():
@@ -288,8 +292,9 @@ def _refusal(view: LaunchView) -> Exception:
             code="pending",
         )
     names = {"amount": "confirm_usd", "": "non_field_errors"}
-    errors = group_values((names.get(each.field, each.field), each.message) for each in view.faults)
-    return serializers.ValidationError(errors)
+    return serializers.ValidationError(
+        group_values((names.get(each.field, each.field), each.message) for each in view.faults)
+    )
 
 
 class ConnectionSerializer(serializers.ModelSerializer[Connection]):

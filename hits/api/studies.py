@@ -88,9 +88,8 @@ class Studies(Endpoint):
             study = copy_study(source=self.study(body["copy_of"]), **common)
         else:
             study = begin_study(template=body["template"], **common)
-        answer = StudySerializer(self.study(study.slug), context={"request": request})
         return Response(
-            answer.data,
+            StudySerializer(self.study(study.slug), context={"request": request}).data,
             status=HTTPStatus.CREATED,
             headers={"Location": address_of(request, "study", study.slug)},
         )

@@ -17,7 +17,7 @@ from django.conf import settings
 from annotation.models import Candidate, Study
 from annotation.readers.drafts import SubmissionDraft
 from hits.answers import simulation_mark
-from hits.exceptions import CrowdStuck
+from hits.exceptions import CrowdStuck, require
 from hits.models import Batch, Hit
 from hits.questions import SLOT, shown_order
 from presentation.numbers import count_of
@@ -135,8 +135,9 @@ class CrowdWorker:
             )
         credentials = {name: self._password for name in form.fields if "password" in name}
         credentials |= {name: self.name for name in form.fields if name == "username"}
-        completed = Form(form.action, form.classes, form.fields | credentials)
-        entered = self._fill(self.site_url + path, completed)
+        entered = self._fill(
+            self.site_url + path, Form(form.action, form.classes, form.fields | credentials)
+        )
         self.worker_id = Page(entered.text).worker_id
         return urlsplit(entered.url).path != path
 
@@ -314,12 +315,14 @@ class RecordedAnswers:
         pairs = [(key, pairs["name"]) for key in page["candidates"] for pairs in page["questions"]]
         names = {pair: (self.candidates[page["item"], pair[0]], pair[1]) for pair in pairs}
         for candidate, question in names.values():
-            if (candidate, question) not in record:
-                raise CrowdStuck(
+            require(
+                (candidate, question) in record,
+                CrowdStuck(
                     f"The record of '{worker}' has no {question} of '{candidate}' in item "
                     f"'{item}'.",
                     code="no_judgment",
-                )
+                ),
+            )
         return form_answer(
             page, {pair: record[name] for pair, name in names.items()}, draft.justification
         )

@@ -24,7 +24,7 @@ from hits.crowd.replay import (
     replay_group,
 )
 from hits.crowd.similarity import Qualities, shared_words, study_qualities
-from hits.exceptions import ChangeUnfit
+from hits.exceptions import ChangeUnfit, require
 from hits.judgments import CHOOSING, TIE
 from hits.limits import is_marketplace_here
 from hits.models import Batch, Hit
@@ -69,12 +69,16 @@ def allow_crowd(*, batch: Batch, actor: User) -> None:
 
 
 def require_possible(batch: Batch) -> None:
-    if not may_simulate(batch):
-        raise ChangeUnfit(_("No simulated crowd is offered for this batch."), code="no_crowd")
-    if batch.offered_until <= timezone.now():
-        raise ChangeUnfit(
+    require(
+        may_simulate(batch),
+        ChangeUnfit(_("No simulated crowd is offered for this batch."), code="no_crowd"),
+    )
+    require(
+        batch.offered_until > timezone.now(),
+        ChangeUnfit(
             _("The batch has expired: extend it first, or nobody can accept HITs."), code="expired"
-        )
+        ),
+    )
 
 
 def simulate_answers(
@@ -231,8 +235,7 @@ class SimulatedAnswers:
         if question.get("about") == ALL:
             return _comparison(question, self._candidate_qualities(page, names, bias))
         if question["kind"] == "categories":
-            chance = self._random(*names, "categories")
-            return self._categories(question, names, key, bias, chance)
+            return self._categories(question, names, key, bias, self._random(*names, "categories"))
         if (right := right_values(page).get((key, question["name"]))) is not None:
             return right
         asked = self.checks.get((page["item"], question["name"]))

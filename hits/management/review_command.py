@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from hits.costs import require_within_budgets
-from hits.exceptions import AssignmentsUnknown, PaymentRefused
+from hits.exceptions import AssignmentsUnknown, PaymentRefused, require
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
 from hits.sending import send_review
 from presentation.numbers import read_usd
@@ -20,8 +20,7 @@ def dollars(text: str) -> Decimal:
         amount = read_usd(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
-    if not amount:
-        raise ArgumentTypeError(f"'{text}' is not an amount from 0.01 on")
+    require(amount, ArgumentTypeError(f"'{text}' is not an amount from 0.01 on"))
     return amount
 
 

@@ -18,7 +18,7 @@ from annotation.models.studies import counted
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from hits.exceptions import NothingPublished
+from hits.exceptions import NothingPublished, require
 
 YEAR_SECONDS = 365 * 24 * 3600
 MOST_WAVES = 1000
@@ -46,8 +46,7 @@ class BatchQuerySet(models.QuerySet["Batch"]):
 
     def started_of(self, slug: str) -> list["Batch"]:
         batches = list(self.of(Study.objects.named(slug)).started().select_related("study"))
-        if not batches:
-            raise NothingPublished(slug)
+        require(batches, NothingPublished(slug))
         return batches
 
     def parts_beside(self, draft: "Batch") -> Self:

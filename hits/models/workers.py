@@ -30,11 +30,10 @@ class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
         return self.exclude(hit_id="")
 
     def awaited(self) -> Self:
-        n_needed = Coalesce(F("n_answers"), F("max_assignments"))
         return (
             self.published()
             .annotate(n_settled=Count("answers", filter=IS_PAID))
-            .filter(n_settled__lt=n_needed)
+            .filter(n_settled__lt=Coalesce(F("n_answers"), F("max_assignments")))
         )
 
     def paid(self) -> Self:

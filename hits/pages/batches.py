@@ -203,8 +203,7 @@ def _is_under_floor(study: Study, report: BatchReport) -> bool:
 
 def batch_of(study: Study, batch_id: int) -> Batch:
     related = ("study__team", "connection", "launched_by", "protocol", "statement")
-    batches = Batch.objects.of(study).select_related(*related)
-    return get_object_or_404(batches, pk=batch_id)
+    return get_object_or_404(Batch.objects.of(study).select_related(*related), pk=batch_id)
 
 
 def _last_job(study: Study, batch: Batch) -> Any:

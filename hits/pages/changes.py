@@ -31,7 +31,7 @@ from hits.crowd.simulated import (
     require_possible,
     shares_words,
 )
-from hits.exceptions import ChangeUnfit
+from hits.exceptions import ChangeUnfit, require
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit, Recruitment
 from work.models import Job
@@ -127,8 +127,10 @@ def _preview_more(batch: Batch, values: dict[str, Any]) -> Preview:
 
 def _preview_repost(batch: Batch, values: dict[str, Any]) -> Preview:
     gap = missing_assignments(batch)
-    if not gap.hits:
-        raise ChangeUnfit(_("Nothing is missing: every item has the judgments it was meant to."))
+    require(
+        gap.hits,
+        ChangeUnfit(_("Nothing is missing: every item has the judgments it was meant to.")),
+    )
     sentence = ngettext(
         "%(n)d missing assignment, of %(hits)d HITs, is offered again until %(at)s UTC.",
         "%(n)d missing assignments, of %(hits)d HITs, are offered again until %(at)s UTC.",

@@ -29,7 +29,7 @@ from hits.account_requests import (
 from hits.connections import close_connection
 from hits.costs import charges_of, set_budget
 from hits.endpoints import AccessKey
-from hits.exceptions import HitsError
+from hits.exceptions import HitsError, require
 from hits.models import Budget, Connection, Recruiter
 from work.models import Job
 
@@ -67,8 +67,10 @@ class StudyTeamForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
-        if not data.get("team") and not (data.get("name") or "").strip():
-            raise ValidationError(_("Choose a team, or name a new one."))
+        require(
+            data.get("team") or (data.get("name") or "").strip(),
+            ValidationError(_("Choose a team, or name a new one.")),
+        )
         return data
 
 
@@ -200,8 +202,9 @@ def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
     jobs = recruiter_jobs(team) if request.GET.get("of") == "recruiter" else connection_jobs(team)
     job = jobs.first()
     context = {"connecting": job, "team": team, "of": request.GET.get("of", "")}
-    is_over = not (job and job.is_unfinished)
-    return progress_page(request, "hits/_connecting.html", context, is_over=is_over)
+    return progress_page(
+        request, "hits/_connecting.html", context, is_over=not (job and job.is_unfinished)
+    )
 
 
 @require_POST

@@ -339,11 +339,10 @@ def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[D
     )
     lists = Case(*(When(such, then=Value(name)) for name, such in LISTS.items()))
     counts = rows.order_by().annotate(list_name=lists).values_list(*names, "list_name")
-    in_order = sorted(
+    for name, worker_id, list_name, n, first in sorted(
         counts.exclude(list_name=None).annotate(n=Count("pk"), first=Min("pk")),
         key=lambda row: list(IN_WORDS).index(row[2]),
-    )
-    for name, worker_id, list_name, n, first in in_order:
+    ):
         words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
         work[name].append(DeskWork(list_name, n, first, worker_id, words))
     return dict(work)

@@ -282,9 +282,9 @@ def rated_candidates(submission: Submission, item: Item) -> list[dict[str, Any]]
         else:
             others[one.candidate_id, one.question_id].append(one.value)
     position = {key: number for number, key in enumerate(submission.shown_order)}
-    candidates = item.candidates.select_related("picture").defer("picture__content")
     in_order = sorted(
-        candidates, key=lambda one: (position.get(one.key, len(position)), one.position)
+        item.candidates.select_related("picture").defer("picture__content"),
+        key=lambda one: (position.get(one.key, len(position)), one.position),
     )
     return [
         {

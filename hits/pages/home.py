@@ -120,8 +120,7 @@ def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -
 def _waiting_decisions(home: Home) -> Iterator[Decision]:
     # The batches of each study together: they are decided on the same page.
     reviewed = home.current_standings(Permission.REVIEW)
-    of_study = group_values((study.pk, standing) for study, standing in reviewed)
-    for pk, standings in of_study.items():
+    for pk, standings in group_values((study.pk, standing) for study, standing in reviewed).items():
         for find in (_reviews, _appeals, _unreadable):
             yield from find(home.current[pk], standings)
     for study, standing in home.current_standings(Permission.SPEND):
@@ -359,12 +358,11 @@ def _disputes(home: Home) -> Iterator[Decision]:
     studies = Study.objects.filter(
         ~Exists(LabelSet.objects.filter(study=OuterRef("pk"))), pk__in=list(home.current)
     ).order_by()
-    rows = studies.values_list(
+    for pk, n_disputed, n_decided in studies.values_list(
         "pk",
         newest_fact(AGREEMENT, "n_disputed"),
         counted(Adjudication.objects.standing(), "question__study"),
-    )
-    for pk, n_disputed, n_decided in rows:
+    ):
         study, n = home.current[pk], (n_disputed or 0) - n_decided
         if n > 0 and Permission.ADJUDICATE in home.permissions[pk]:
             note = _("Decide them, or make labels of the judgments as they are. It costs nothing.")

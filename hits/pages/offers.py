@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Min
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
+from error_codes import require
 from hits.models import Assignment, Batch, Hit, Recruiter, Recruitment
 from hits.recruited_batches import displayed, judgments_wanted, places_wanted
 from hits.wages import CENT, Duration
@@ -50,8 +51,7 @@ class MoneyField(forms.CharField):
         text = super().clean(value).strip()
         if not text:
             return None
-        if not AMOUNT.fullmatch(text):
-            raise ValidationError(_("Type an amount such as 12.50."))
+        require(AMOUNT.fullmatch(text), ValidationError(_("Type an amount such as 12.50.")))
         return Decimal(text)
 
 
@@ -180,21 +180,27 @@ class OfferForm(forms.Form):
 
     def clean_reward(self) -> Decimal:
         reward: Decimal = self.cleaned_data["reward"]
-        if not reward or reward != reward.quantize(CENT):
-            raise ValidationError(_("The reward is an amount of whole pence or cents above 0."))
+        require(
+            reward and reward == reward.quantize(CENT),
+            ValidationError(_("The reward is an amount of whole pence or cents above 0.")),
+        )
         return reward
 
     def clean_filters(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["filters"].splitlines()]
         lines = [line for line in lines if line]
         for line in lines:
-            if len(line) > LONGEST_FILTER or not FILTER.fullmatch(line):
-                raise ValidationError(
+            require(
+                len(line) <= LONGEST_FILTER and FILTER.fullmatch(line),
+                ValidationError(
                     _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
                     % {"line": line[:80]}
-                )
-        if len(lines) > MOST_FILTERS:
-            raise ValidationError(_("A study has at most %(n)s filters.") % {"n": MOST_FILTERS})
+                ),
+            )
+        require(
+            len(lines) <= MOST_FILTERS,
+            ValidationError(_("A study has at most %(n)s filters.") % {"n": MOST_FILTERS}),
+        )
         return lines
 
     def clean(self) -> dict[str, Any]:
@@ -371,10 +377,12 @@ class BonusForm(ParticipantForm):
     def clean_worker_id(self) -> str:
         worker_id = super().clean_worker_id()
         answers = Assignment.objects.of(self._study.batch).filter(worker__worker_id=worker_id)
-        if not answers.exists():
-            raise ValidationError(
+        require(
+            answers.exists(),
+            ValidationError(
                 _("Nobody of this Worker ID has answered in the batch."), code="unknown_worker"
-            )
+            ),
+        )
         others = _accounts_before(self._study)
         if others and not answers.filter(accepted_at__gte=_begun_at(self._study)).exists():
             text = _(
@@ -387,8 +395,10 @@ class BonusForm(ParticipantForm):
 
     def clean_amount(self) -> Decimal:
         amount: Decimal = self.cleaned_data["amount"]
-        if not amount or amount != amount.quantize(CENT):
-            raise ValidationError(_("A bonus is an amount of whole pence or cents above 0."))
+        require(
+            amount and amount == amount.quantize(CENT),
+            ValidationError(_("A bonus is an amount of whole pence or cents above 0.")),
+        )
         return amount.quantize(CENT)
 
     def _check_size(self, amount: Decimal) -> None:

@@ -21,7 +21,7 @@ from annotation.models import Item, Study
 from annotation.pages.study import study_for
 from annotation.protocols.versions import current_document
 from console.access import person
-from hits.exceptions import HitsError
+from hits.exceptions import HitsError, require
 from hits.models import PreviewLink
 from hits.pages.protocol import SANDBOX, WIDTHS
 from hits.previews import (
@@ -50,15 +50,16 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 def revoke(request: HttpRequest, slug: str, link_id: int) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
-    link = get_object_or_404(PreviewLink.objects.of(study).select_related("study"), pk=link_id)
-    revoke_preview_link(link=link, actor=person(request))
+    revoke_preview_link(
+        link=get_object_or_404(PreviewLink.objects.of(study).select_related("study"), pk=link_id),
+        actor=person(request),
+    )
     return _links(request, study, "")
 
 
 def _links(request: HttpRequest, study: Study, address: str) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        links = active_preview_links(study)
-        context = {"study": study, "may_edit": True, "preview_links": links}
+        context = {"study": study, "may_edit": True, "preview_links": active_preview_links(study)}
         return render(request, "hits/protocol/_preview_links.html", context | {"address": address})
     text = _("Preview link, shown only once: %(address)s") % {"address": address}
     messages.success(request, text if address else _("The preview link is revoked."))
@@ -80,8 +81,7 @@ def shared_preview(request: HttpRequest, token: str) -> HttpResponse:
         return _render(request, "hits/shared_preview.html", {}, status=410)
     number = _number(request)
     n_items = Item.objects.filter(study=study).count()
-    if number > max(n_items, 1):
-        raise Http404(_("This study has no item of that number."))
+    require(number <= max(n_items, 1), Http404(_("This study has no item of that number.")))
     size = request.GET.get("as", "phone")
     size = size if size in WIDTHS else "phone"
     address = reverse("console:shared-preview-page", args=[token])
@@ -142,8 +142,7 @@ def shared_sent(request: HttpRequest, token: str) -> HttpResponse:
 
     Access: whoever has a link that is active.
     """
-    if previewed_study(token) is None:
-        raise Http404(_("This preview link has no such page."))
+    require(previewed_study(token) is not None, Http404(_("This preview link has no such page.")))
     return _render(request, "hits/shared_preview_sent.html", {})
 
 

@@ -420,10 +420,9 @@ class LaunchView:
         yield from elsewhere_findings(self.draft, self.batches)
         yield from connection_findings(self.draft, self.cost, self.funds)
         if self.draft.is_recruited:
-            has_recruiter = self.draft.connection.pk in self.recruiters
             yield from recruiter_findings(
                 self.draft,
-                has_recruiter,
+                self.draft.connection.pk in self.recruiters,
                 n_ignored=sum(bool(data[name]) for name in OF_WORKERS),
             )
         else:

@@ -316,8 +316,9 @@ def _decision_form(
     # A template of reasons that the address names, as a text to start from; or what was typed.
     initial = {"text": dict(reasons).get(title, "")} if reasons else {}
     initial |= _typed(request, row.assignment, action)
-    part = paid_part(row.assignment)
-    form = DecisionTextForm(action, initial=initial, part=part, is_participant=is_participant)
+    form = DecisionTextForm(
+        action, initial=initial, part=paid_part(row.assignment), is_participant=is_participant
+    )
     return {"action": action, "action_name": Action(action).label, "form": form, "reasons": reasons}
 
 

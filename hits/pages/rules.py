@@ -36,7 +36,7 @@ from hits.drafts import (
     summary_of,
     unflagged_assignments,
 )
-from hits.exceptions import HitsError
+from hits.exceptions import HitsError, require
 from hits.models import Assignment, Batch, DraftDecision, RejectionReason
 from hits.pages.desk import counted_reasons, name_of, notes_on
 from hits.pages.evidence import devices_of
@@ -366,8 +366,9 @@ def _is_drafted(request: HttpRequest, study: Study, name: str, values: dict[str,
 @require_safe
 def reasons(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review."""
-    study = study_for(request, slug, Permission.REVIEW)
-    return _reasons_page(request, study, ReasonForm(label_suffix=""))
+    return _reasons_page(
+        request, study_for(request, slug, Permission.REVIEW), ReasonForm(label_suffix="")
+    )
 
 
 def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
@@ -423,8 +424,10 @@ def delete_reason(request: HttpRequest, slug: str, reason_id: int) -> HttpRespon
     study = study_for(request, slug, Permission.REVIEW)
     rows = RejectionReason.objects.filter(team=study.team_id) if study.team_id else None
     reason = get_object_or_404(rows or RejectionReason.objects.none(), pk=reason_id)
-    if not _reviews_for_team(request, study):
-        raise PermissionDenied(_("The template is the team's; one of its reviewers can delete it."))
+    require(
+        _reviews_for_team(request, study),
+        PermissionDenied(_("The template is the team's; one of its reviewers can delete it.")),
+    )
     with transaction.atomic():
         title = reason.title
         reason.delete()

@@ -156,11 +156,10 @@ class TaskChoices:
         size = str(least)
         if most != least:
             size = _("%(least)d to %(most)d") % {"least": least, "most": most}
-        items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
-        each = ngettext("%(size)s response each", "%(size)s responses each", most) % {"size": size}
         return _("Your file has %(items)s with %(each)s. Suggested: %(task)s.") % {
-            "items": items,
-            "each": each,
+            "items": ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"},
+            "each": ngettext("%(size)s response each", "%(size)s responses each", most)
+            % {"size": size},
             "task": self.suggested.title,
         }
 

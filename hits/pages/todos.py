@@ -138,11 +138,10 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
         "%(n)s workers ask you to look again at a rejection.",
         n,
     )
-    action = ngettext("Read the appeal", "Read %(n)s appeals", n)
     return Decision(
         "error",
         message % {"n": f"{n:,}"},
-        action % {"n": f"{n:,}"},
+        ngettext("Read the appeal", "Read %(n)s appeals", n) % {"n": f"{n:,}"},
         reverse("console:review", args=[study.slug], query={"show": "rejected"}),
         **details,
     )
@@ -154,11 +153,10 @@ def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
         "%(n)s candidates on which annotators disagree widely.",
         n,
     )
-    action = _("Decide %(n)s") % {"n": f"{n:,}"}
     return Decision(
         "info",
         message % {"n": f"{n:,}"},
-        action,
+        _("Decide %(n)s") % {"n": f"{n:,}"},
         reverse("console:adjudication", args=[study.slug]),
         **details,
     )

@@ -34,8 +34,9 @@ def add_undo_step(
     steps = _steps(session, study)
     is_same_field = steps and steps[-1]["path"] == list(path) and _is_field(plain, path)
     if is_overwritten or not is_same_field:
-        text = json.dumps(plain_document(before), ensure_ascii=False)
-        steps.append({"document": text, "path": list(path)})
+        steps.append(
+            {"document": json.dumps(plain_document(before), ensure_ascii=False), "path": list(path)}
+        )
     while len(steps) > MOST_STEPS or sum(len(step["document"]) for step in steps) > MOST_CHARACTERS:
         steps.pop(0)
     session[_key(study)] = steps

@@ -24,7 +24,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from encryption import decrypt
-from marketplace.exceptions import MarketplaceError, ProtocolError
+from marketplace.exceptions import MarketplaceError, ProtocolError, require
 from marketplace.models import AccessKey, RateBucket, Requester
 from marketplace.people.enrolment import find_active_key, is_owners, note_use
 
@@ -66,11 +66,15 @@ def authenticate(
     secret, else None."""
     authorization = _parse(request.headers.get("authorization"))
     signed_at = _check_date(request, authorization, now=now)
-    if authorization.service != SERVICE:
-        raise _invalid(f"Credential should be scoped to correct service: '{SERVICE}'.")
+    require(
+        authorization.service == SERVICE,
+        _invalid(f"Credential should be scoped to correct service: '{SERVICE}'."),
+    )
     for name in MUST_BE_SIGNED:
-        if name in request.headers and name not in authorization.signed_headers:
-            raise _invalid(f"'{name}' must be a 'SignedHeader' in the AWS Authorization.")
+        require(
+            name not in request.headers or name in authorization.signed_headers,
+            _invalid(f"'{name}' must be a 'SignedHeader' in the AWS Authorization."),
+        )
     secret = secret_for(authorization.access_key_id)
     if secret is None or "x-amz-security-token" in request.headers:
         raise ProtocolError(
@@ -78,28 +82,33 @@ def authenticate(
             "The security token included in the request is invalid.",
         )
     expected = _signature(request, authorization, secret, signed_at)
-    if not hmac.compare_digest(expected.encode(), authorization.signature.encode()):
-        raise _invalid(
+    require(
+        hmac.compare_digest(expected.encode(), authorization.signature.encode()),
+        _invalid(
             "The request signature we calculated does not match the signature you provided. "
             "Check your AWS Secret Access Key and signing method. "
             "Consult the service documentation for details."
-        )
+        ),
+    )
 
 
 def _parse(header: str | None) -> Authorization:
     if not header:
         raise ProtocolError("MissingAuthenticationTokenException", "Missing Authentication Token")
     algorithm, _, rest = header.partition(" ")
-    if algorithm != ALGORITHM:
-        raise _incomplete(f"Unsupported AWS 'algorithm': '{algorithm[:32]}'.")
+    require(
+        algorithm == ALGORITHM, _incomplete(f"Unsupported AWS 'algorithm': '{algorithm[:32]}'.")
+    )
     pairs = (part.strip().partition("=") for part in rest.split(","))
     values = {name: value for name, _, value in pairs}
     for name in ("Credential", "Signature", "SignedHeaders"):
         if not values.get(name):
             raise _incomplete(f"Authorization header requires '{name}' parameter.")
     credential = values["Credential"].split("/")
-    if len(credential) != 5 or credential[4] != "aws4_request":
-        raise _incomplete("Credential must have exactly 5 slash-delimited elements.")
+    require(
+        len(credential) == 5 and credential[4] == "aws4_request",
+        _incomplete("Credential must have exactly 5 slash-delimited elements."),
+    )
     access_key_id, date, region, service = credential[:4]
     signed_headers = tuple(values["SignedHeaders"].lower().split(";"))
     return Authorization(access_key_id, date, region, service, signed_headers, values["Signature"])
@@ -115,8 +124,10 @@ def _check_date(
             "Authorization header requires existence of an 'X-Amz-Date' header of the "
             "form YYYYMMDD'T'HHMMSS'Z'."
         )
-    if not text.startswith(authorization.date) or len(authorization.date) != 8:
-        raise _invalid("Date in Credential scope does not match YYYYMMDD from 'X-Amz-Date'.")
+    require(
+        text.startswith(authorization.date) and len(authorization.date) == 8,
+        _invalid("Date in Credential scope does not match YYYYMMDD from 'X-Amz-Date'."),
+    )
     earliest, latest = now - ALLOWED_SKEW, now + ALLOWED_SKEW
     if signed_at < earliest:
         raise _invalid(
@@ -208,10 +219,8 @@ def _take_token(access_key: AccessKey, rate: float, *, now: datetime) -> None:
         access_key=access_key, defaults={"tokens": burst, "filled_at": now}
     )
     tokens = min(burst, bucket.tokens + max(0.0, (now - bucket.filled_at).total_seconds()) * rate)
-    if tokens < 1:
-        raise throttled()
-    bucket.tokens, bucket.filled_at = tokens - 1, now
-    bucket.save(update_fields=["tokens", "filled_at"])
+    require(tokens >= 1, throttled())
+    bucket.save_values(tokens=tokens - 1, filled_at=now)
 
 
 def throttled() -> ProtocolError:
@@ -264,8 +273,10 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
             request.META[SIGNING_KEY] = key
             return view(request, key.requester)
         except ProtocolError as error:
-            status = 429 if error.code == THROTTLED else 403
-            return JsonResponse({"error": str(error), "code": error.code}, status=status)
+            return JsonResponse(
+                {"error": str(error), "code": error.code},
+                status=429 if error.code == THROTTLED else 403,
+            )
         except MarketplaceError as error:
             return JsonResponse({"error": str(error), "code": error.code}, status=400)
 

@@ -21,7 +21,7 @@ from marketplace.api import (
 from marketplace.api.authentication import amazon_host_of, authenticated_key, read_body
 from marketplace.api.fault_injection import disconnect
 from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
-from marketplace.exceptions import MarketplaceError, ProtocolError
+from marketplace.exceptions import MarketplaceError, ProtocolError, require
 
 # The one border where this app's exceptions become the protocol's errors.
 
@@ -93,8 +93,9 @@ def requester_api(request: HttpRequest) -> HttpResponse:
         logger.exception("The requester API failed at %s", request.headers.get("X-Amz-Target"))
         # Clients try again after a 500.
         message = f"The marketplace could not answer this request. ({_epoch_ms(timezone.now())})"
-        fault = {"__type": "ServiceFault", "Message": message, "TurkErrorCode": "AWS.ServiceFault"}
-        return _answer(500, fault)
+        return _answer(
+            500, {"__type": "ServiceFault", "Message": message, "TurkErrorCode": "AWS.ServiceFault"}
+        )
 
 
 def refusal(error: MarketplaceError) -> HttpResponse:
@@ -106,8 +107,10 @@ def _perform(request: HttpRequest) -> HttpResponse:
     key = authenticated_key(request, body, signed_host=amazon_host_of(request.headers))
     authentication.take_token(key, now=timezone.now())
     prefix, name = request.headers.get("X-Amz-Target", "").rpartition(".")[::2]
-    if prefix != SERVICE_TARGET or name not in OPERATIONS:
-        raise ProtocolError("UnknownOperationException", "The operation is not one of this API's.")
+    require(
+        prefix == SERVICE_TARGET and name in OPERATIONS,
+        ProtocolError("UnknownOperationException", "The operation is not one of this API's."),
+    )
     parameters = read_request(INPUTS[name], _payload(body))
     fault_injection.before_operation(name)
     content = OPERATIONS[name](key.requester, parameters) or {}

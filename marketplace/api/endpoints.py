@@ -37,7 +37,7 @@ from django.views.decorators.http import require_POST
 
 from marketplace.api.authentication import requester_signed
 from marketplace.api.request_bodies import read_object
-from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
+from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken, require
 from marketplace.hits.review import answer_appeal
 from marketplace.hits.same_person import (
     MOST_OTHERS,
@@ -225,8 +225,10 @@ def operator_signed(view: View) -> View:
         try:
             return view(request)
         except MarketplaceError as error:
-            status = 409 if isinstance(error, NameTaken) else 400
-            return JsonResponse({"error": str(error), "code": error.code}, status=status)
+            return JsonResponse(
+                {"error": str(error), "code": error.code},
+                status=409 if isinstance(error, NameTaken) else 400,
+            )
 
     return guarded
 
@@ -267,10 +269,15 @@ def requesters(request: HttpRequest) -> JsonResponse:
     Access: whoever holds the operator secret.
     """
     name, funds, display_name = _texts(request, "name", optional=("test_funds_usd", "display_name"))
-    if funds is not None and not settings.MARKETPLACE_TEST_FUNDS:
-        raise InvalidParameter("This marketplace has no test funds (MARKETPLACE_TEST_FUNDS).")
-    deposit_usd = None if funds is None else parse_amount(funds)
-    key = issue_access_key(name=name, display_name=display_name or "", deposit_usd=deposit_usd)
+    require(
+        funds is None or settings.MARKETPLACE_TEST_FUNDS,
+        InvalidParameter("This marketplace has no test funds (MARKETPLACE_TEST_FUNDS)."),
+    )
+    key = issue_access_key(
+        name=name,
+        display_name=display_name or "",
+        deposit_usd=None if funds is None else parse_amount(funds),
+    )
     content = {
         "requester": key.requester.name,
         "requester_id": key.requester.public_id,

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods
 from marketplace import clock
 from marketplace.api.authentication import throttled
 from marketplace.api.request_bodies import read_object
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.hits import lifecycle
 from marketplace.models import ClockShift, Fault
 from marketplace.notifications.delivery import send_due
@@ -39,8 +39,7 @@ def before_operation(name: str) -> None:
     delay = _take(name, Kind.DELAY)
     if delay is not None:
         time.sleep(delay.delay_seconds)
-    if _take(name, Kind.THROTTLE) is not None:
-        raise throttled()
+    require(_take(name, Kind.THROTTLE) is None, throttled())
 
 
 def must_drop(name: str) -> bool:
@@ -68,8 +67,7 @@ def testing_only(*methods: str) -> Callable[[View], View]:
         @require_http_methods(methods)
         @wraps(view)
         def guarded(request: HttpRequest) -> JsonResponse:
-            if not settings.MARKETPLACE_TESTING:
-                raise Http404("MARKETPLACE_TESTING is off.")
+            require(settings.MARKETPLACE_TESTING, Http404("MARKETPLACE_TESTING is off."))
             try:
                 return view(request)
             except InvalidParameter as error:
@@ -145,8 +143,7 @@ def _add_fault(parameters: dict[str, Any]) -> None:
         raise InvalidParameter("times and delay_seconds are numbers.") from error
     if kind not in Kind.values:
         raise InvalidParameter(f"kind must be one of {', '.join(Kind.values)}.")
-    if times < 1:
-        raise InvalidParameter("times must be at least 1.")
+    require(times >= 1, InvalidParameter("times must be at least 1."))
     if not 0 <= delay_seconds <= MOST_SECONDS:
         raise InvalidParameter(f"delay_seconds must be from 0 to {MOST_SECONDS:g}.")
     Fault.objects.create(

@@ -23,6 +23,7 @@ from marketplace.exceptions import (
     InvalidAssignmentState,
     InvalidParameter,
     first_or_raise,
+    require,
 )
 from marketplace.hits import creation, lifecycle, review
 from marketplace.hits.creation import HitTypeValues, create_hit_type as publish_hit_type
@@ -62,9 +63,10 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 
 @operation("CreateHITWithHITType")
 def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
     hit = rules.create_hit_with_hit_type(
-        requester=requester, hit_type=hit_type, values=_hit_values(parameters)
+        requester=requester,
+        hit_type=creation.find_hit_type(requester, parameters["HITTypeId"]),
+        values=_hit_values(parameters),
     )
     return {"HIT": hit_output(hit, is_new=True)}
 
@@ -86,8 +88,9 @@ def list_reviewable_hits(requester: Requester, parameters: Parameters) -> dict[s
     type_id = parameters["HITTypeId"]
     if type_id is not None:
         hits = hits.in_group(creation.find_hit_type(requester, type_id))
-    scope = f"ListReviewableHITs:{requester.pk}:{type_id}:{status}"
-    return _list(hits, scope, parameters, status=status)
+    return _list(
+        hits, f"ListReviewableHITs:{requester.pk}:{type_id}:{status}", parameters, status=status
+    )
 
 
 @operation("ListHITsForQualificationType")
@@ -98,8 +101,9 @@ def list_hits_for_qualification_type(
     if find_system(type_id):
         requiring = Hit.objects.filter(hit_type__requirements__system_id=type_id)
     else:
-        required = find_type(type_id)
-        requiring = Hit.objects.filter(hit_type__requirements__qualification_type=required)
+        requiring = Hit.objects.filter(
+            hit_type__requirements__qualification_type=find_type(type_id)
+        )
     hits = Hit.objects.of(requester).filter(pk__in=requiring.values("pk"))
     return _list(hits, f"ListHITsForQualificationType:{requester.pk}:{type_id}", parameters)
 
@@ -118,8 +122,11 @@ def delete_hit(requester: Requester, parameters: Parameters) -> None:
 
 @operation("UpdateHITTypeOfHIT")
 def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> None:
-    hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
-    creation.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
+    creation.change_type(
+        requester=requester,
+        public_id=parameters["HITId"],
+        hit_type=creation.find_hit_type(requester, parameters["HITTypeId"]),
+    )
 
 
 @operation("CreateAdditionalAssignmentsForHIT")
@@ -188,8 +195,9 @@ def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> di
     position = position_of(parameters["NextToken"], scope)
     if position is not None:
         submitted_at, key = datetime.fromisoformat(position[0]), position[1]
-        is_later = Q(submitted_at__gt=submitted_at) | Q(submitted_at=submitted_at, pk__gt=key)
-        assignments = assignments.filter(is_later)
+        assignments = assignments.filter(
+            Q(submitted_at__gt=submitted_at) | Q(submitted_at=submitted_at, pk__gt=key)
+        )
     page = list(assignments.order_by("submitted_at", "pk")[: parameters["MaxResults"]])
     output: dict[str, Any] = {
         "NumResults": len(page),
@@ -201,10 +209,12 @@ def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> di
 @operation("GetAssignment")
 def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     assignment = review.find_assignment(requester, parameters["AssignmentId"])
-    if assignment.status not in Assignment.HANDED_IN_STATUSES:
-        raise InvalidAssignmentState(
+    require(
+        assignment.status in Assignment.HANDED_IN_STATUSES,
+        InvalidAssignmentState(
             "This operation can be called with a status of: Reviewable,Approved,Rejected"
-        )
+        ),
+    )
     hit = find_hit(requester, assignment.hit.public_id)
     return {
         "Assignment": assignment_output(assignment, hit_id=hit.public_id),
@@ -244,10 +254,10 @@ def get_file_upload_url(requester: Requester, parameters: Parameters) -> dict[st
 
 def _feedback(parameters: Parameters) -> str:
     feedback: str = parameters["RequesterFeedback"]
-    if CONTROL_CHARACTERS.search(feedback):
-        raise InvalidParameter(
-            "RequesterFeedback may not hold ASCII characters 0-8, 11, 12 and 14-31."
-        )
+    require(
+        not CONTROL_CHARACTERS.search(feedback),
+        InvalidParameter("RequesterFeedback may not hold ASCII characters 0-8, 11, 12 and 14-31."),
+    )
     return feedback
 
 

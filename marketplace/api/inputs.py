@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from marketplace.exceptions import ProtocolError
+from marketplace.exceptions import ProtocolError, require
 from marketplace.models import QualificationRequirement, Requester, Transport
 from marketplace.notifications.events import ASSIGNMENT_EVENTS, HIT_EVENTS, PING
 
@@ -40,8 +40,7 @@ class Text(Kind):
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
             raise _mistyped(value, "String")
-        if not _can_be_stored(value):
-            raise _unreadable("A string holds a character that is not text.")
+        require(_can_be_stored(value), _unreadable("A string holds a character that is not text."))
         return value
 
     def broken(self, value: str) -> Iterator[str]:
@@ -423,8 +422,7 @@ OPERATIONS: dict[str, Operation] = {}
 
 def operation(name: str) -> Callable[[Operation], Operation]:
     def register(function: Operation) -> Operation:
-        if name in OPERATIONS:
-            raise ValueError(f"name {name} is registered twice")
+        require(name not in OPERATIONS, ValueError(f"name {name} is registered twice"))
         OPERATIONS[name] = function
         return function
 

@@ -46,6 +46,7 @@ from marketplace.exceptions import (
     InvalidParameter,
     ProtocolError,
     first_or_raise,
+    require,
 )
 from marketplace.models import (
     AccessKey,
@@ -213,8 +214,9 @@ def act(request: HttpRequest, requester: Requester) -> JsonResponse:
         }
     study = study_of(requester, body)
     token = body.text("request_token", most=64, default="")
-    requested = request_action(study=study, action=action, values=values, request_token=token)
-    return _described(requested)
+    return _described(
+        request_action(study=study, action=action, values=values, request_token=token)
+    )
 
 
 @requester_signed
@@ -246,10 +248,10 @@ def erase(request: HttpRequest, requester: Requester) -> JsonResponse:
     Access: whoever holds an access key of an owner's, or one that the operator issued; of its
     requester's studies alone.
     """
-    if not is_owners_request(request):
-        raise InvalidParameter(
-            "Participants are erased with the key of an owner.", code="not_an_owner"
-        )
+    require(
+        is_owners_request(request),
+        InvalidParameter("Participants are erased with the key of an owner.", code="not_an_owner"),
+    )
     body = Body(request)
     study, worker_id = study_of(requester, body), body.text("worker_id", most=64)
     erase_participant(study=study, worker_id=worker_id)
@@ -421,10 +423,11 @@ def _signing_key(request: HttpRequest) -> AccessKey:
     # It is signed, so `expires` is what the signer wrote.
     is_time = values[2].isdecimal() and len(values[2]) <= LONGEST_TIME
     left = int(values[2]) - now.timestamp() if is_time else -1
-    if not 0 <= left <= LONGEST.total_seconds():
-        raise PermissionDenied(_("This address held for minutes only. Ask for the file again."))
-    if not is_owners(key):
-        raise PermissionDenied(_("Only an owner may see who participants are."))
+    require(
+        0 <= left <= LONGEST.total_seconds(),
+        PermissionDenied(_("This address held for minutes only. Ask for the file again.")),
+    )
+    require(is_owners(key), PermissionDenied(_("Only an owner may see who participants are.")))
     note_use(key, now=now)
     return key
 

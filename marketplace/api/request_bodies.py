@@ -10,6 +10,7 @@ from marketplace.exceptions import (
     HitTypeDoesNotExist,
     InvalidParameter,
     first_or_raise,
+    require,
 )
 from marketplace.models import Hit, HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.recruiting.drafts import LABELS, LONGEST_LINE, MOST_EXCLUDED, MOST_FILTERS, Posting
@@ -26,8 +27,10 @@ def read_object(request: HttpRequest) -> dict[str, Any]:
         raise InvalidParameter("The body is not JSON.") from error
     if not isinstance(content, dict):
         raise InvalidParameter("The body is not a JSON object.")
-    if any("\x00" in text for text in _texts_in(content)):
-        raise InvalidParameter("The body has a NUL character in a text.", code="nul_character")
+    require(
+        not any("\x00" in text for text in _texts_in(content)),
+        InvalidParameter("The body has a NUL character in a text.", code="nul_character"),
+    )
     return content
 
 
@@ -69,10 +72,12 @@ class Body:
     def texts(self, name: str, *, most: int, longest: int = LONGEST_ID) -> list[str]:
         values = self._value(name, [])
         are_texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if not are_texts or len(values) > most or any(len(one) > longest for one in values):
-            raise InvalidParameter(
+        require(
+            are_texts and len(values) <= most and not any(len(one) > longest for one in values),
+            InvalidParameter(
                 f"'{name}' must be a list of at most {most} short texts.", code="bad_list"
-            )
+            ),
+        )
         return list(values)
 
     def integer(self, name: str, *, least: int, most: int, default: Any = MISSING) -> int:
@@ -103,10 +108,12 @@ class Body:
 
     def choice(self, name: str, known: Sequence[str]) -> str:
         value = self._value(name, MISSING)
-        if value not in known:
-            raise InvalidParameter(
+        require(
+            value in known,
+            InvalidParameter(
                 f"'{name}' must be one of: {', '.join(known)}.", code="unknown_choice"
-            )
+            ),
+        )
         return str(value)
 
     def amount_if_any(self, name: str) -> Decimal | None:
@@ -126,8 +133,10 @@ class Body:
 
     def _value(self, name: str, default: Any) -> Any:
         value = self._content.get(name, default)
-        if value is MISSING:
-            raise InvalidParameter(f"The body lacks '{name}'.", code="missing_member")
+        require(
+            value is not MISSING,
+            InvalidParameter(f"The body lacks '{name}'.", code="missing_member"),
+        )
         return value
 
 

@@ -18,7 +18,7 @@ from socket import socket
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace.api.authentication import AMAZON_HOSTS, SIGNED_HOST, SIGNED_PATH
 from marketplace.exceptions import BridgeUnfit
 
@@ -136,8 +136,10 @@ def _copy(response: HTTPResponse, content: IO[bytes]) -> int:
     n_bytes = 0
     while chunk := response.read(2**16):
         n_bytes += len(chunk)
-        if n_bytes > MOST_ANSWER_BYTES:
-            raise HTTPException(f"the answer has more than {MOST_ANSWER_BYTES:,} bytes")
+        require(
+            n_bytes <= MOST_ANSWER_BYTES,
+            HTTPException(f"the answer has more than {MOST_ANSWER_BYTES:,} bytes"),
+        )
         content.write(chunk)
     if response.length:  # what was announced and did not come
         raise HTTPException(f"the answer ended {response.length:,} bytes early")

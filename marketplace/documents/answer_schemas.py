@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from operator import ge, gt, le, lt
 from typing import Any
 
-from marketplace.exceptions import InvalidQuestion
+from marketplace.exceptions import InvalidQuestion, require
 
 # JSON Schema, as much of draft 2020-12 as an answer needs and can be checked at a bounded cost.
 #
@@ -58,10 +58,12 @@ class TooManySteps(Exception):
 def check_schema(schema: Any) -> None:
     """Refuse a schema that this module would read differently from JSON Schema."""
     nodes = list(_subschemas(schema, "#", 0))
-    if len(nodes) > MOST_NODES:
-        raise InvalidQuestion(
+    require(
+        len(nodes) <= MOST_NODES,
+        InvalidQuestion(
             f"The answer's schema has more than {MOST_NODES} parts.", code="schema_too_large"
-        )
+        ),
+    )
     for path, node in nodes:
         if not isinstance(node, bool):
             _check_keywords(node, path)
@@ -76,22 +78,25 @@ def _check_keywords(node: Any, path: str) -> None:
             right = right and (keyword == "uniqueItems" or not isinstance(value, bool))
         else:
             right = keyword in _KNOWN
-        if not right:
-            raise InvalidQuestion(
+        require(
+            right,
+            InvalidQuestion(
                 f"The answer's schema has “{keyword}” at {path}, which this marketplace does not "
                 "offer, or not with this value; docs/marketplace.md names the keywords there are."
-            )
+            ),
+        )
     names = node.get("type", [])
     unknown = set([names] if isinstance(names, str) else names) - TYPES.keys()
-    if unknown:
-        raise InvalidQuestion(f"The answer's schema has an unknown type at {path}.")
+    require(not unknown, InvalidQuestion(f"The answer's schema has an unknown type at {path}."))
 
 
 def _subschemas(schema: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > DEEPEST:
-        raise InvalidQuestion(
+    require(
+        depth <= DEEPEST,
+        InvalidQuestion(
             f"The answer's schema is more than {DEEPEST} levels deep.", code="schema_too_deep"
-        )
+        ),
+    )
     yield path, schema
     if not isinstance(schema, dict):
         return
@@ -335,11 +340,13 @@ def answer_errors(html: str, fields: Sequence[tuple[str, Sequence[str]]]) -> lis
 
 
 def _schema(text: str) -> Any:
-    if len(text) > LARGEST_SCHEMA:
-        raise InvalidQuestion(
+    require(
+        len(text) <= LARGEST_SCHEMA,
+        InvalidQuestion(
             f"An answer's schema has more than {LARGEST_SCHEMA:,} characters.",
             code="schema_too_long",
-        )
+        ),
+    )
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from defusedxml.ElementTree import XMLParser, fromstring
 from django.utils.translation import gettext as _
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace.documents.constraints import FreeText, PatternBudget
 from marketplace.documents.contents import SCHEMAS, Children, name_of, read_xml, text_of
 from marketplace.documents.questions import FormQuestion, Overview, QuestionForm, Selection
@@ -68,8 +68,10 @@ def parse_answer_key(xml: str) -> AnswerKey:
     mapping = children.optional("QualificationValueMapping")
     children.finish()
     identifiers = [question.identifier for question in questions]
-    if not questions or len(set(identifiers)) != len(identifiers):
-        raise InvalidQuestion("An AnswerKey must have Questions, each with its own identifier.")
+    require(
+        questions and len(set(identifiers)) == len(identifiers),
+        InvalidQuestion("An AnswerKey must have Questions, each with its own identifier."),
+    )
     return AnswerKey(questions, Decimal if mapping is None else _mapping(mapping))
 
 
@@ -108,8 +110,7 @@ def _mapping(element: Element) -> Callable[[Decimal], Decimal]:
 
 def _percentage(children: Children) -> Callable[[Decimal], Decimal]:
     maximum = _number(children, "MaximumSummedScore")
-    if maximum <= 0:
-        raise InvalidQuestion("MaximumSummedScore must be more than 0.")
+    require(maximum > 0, InvalidQuestion("MaximumSummedScore must be more than 0."))
     return lambda score: 100 * score / maximum
 
 
@@ -144,8 +145,10 @@ def _number(children: Children, name: str, default: str | None = None) -> Decima
         number = Decimal(text)
     except InvalidOperation:
         number = Decimal("NaN")
-    if not number.is_finite() or abs(number) > LARGEST_VALUE:
-        raise InvalidQuestion(f"{name} must be a number, got {text[:40]!r}.")
+    require(
+        number.is_finite() and abs(number) <= LARGEST_VALUE,
+        InvalidQuestion(f"{name} must be a number, got {text[:40]!r}."),
+    )
     return number
 
 
@@ -312,8 +315,11 @@ def _fill(question: FormQuestion, values_of: ValuesOf, budget: PatternBudget) ->
         return _choose(question, answer_type, values_of, budget)
     # Browsers send line breaks as CR LF, whatever the worker typed.
     text = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
-    complaint = _text_complaint(answer_type, text, budget, is_required=question.is_required)
-    return Filled(question, text=text, complaint=complaint)
+    return Filled(
+        question,
+        text=text,
+        complaint=_text_complaint(answer_type, text, budget, is_required=question.is_required),
+    )
 
 
 def _text_complaint(

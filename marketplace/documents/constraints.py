@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 import regex  # type: ignore[import-untyped]
 from django.utils.translation import gettext as _
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace.documents.contents import Children, name_of, whole_number
 from marketplace.exceptions import InvalidQuestion
 
@@ -85,8 +85,10 @@ class Pattern:
             return True
         began = time.thread_time()
         try:
-            timeout = min(PATTERN_TIMEOUT_SECONDS, budget.seconds)
-            return self.compiled.search(text, timeout=timeout) is not None
+            return (
+                self.compiled.search(text, timeout=min(PATTERN_TIMEOUT_SECONDS, budget.seconds))
+                is not None
+            )
         except TimeoutError:
             return True
         finally:
@@ -115,11 +117,13 @@ def check_patterns(elements: Iterable[Element]) -> None:
             f"A QuestionForm has at most {MOST_PATTERNS} regular expressions, not {len(patterns)}.",
             code="too_many_patterns",
         )
-    if any(map(VERBOSE.search, patterns)):
-        raise InvalidQuestion(
+    require(
+        not any(map(VERBOSE.search, patterns)),
+        InvalidQuestion(
             "A regular expression can't have the flag x here; write it without it.",
             code="verbose_pattern",
-        )
+        ),
+    )
     if sum(map(count_states, patterns)) > MOST_STATES:
         raise InvalidQuestion(
             f"The regular expressions of a QuestionForm have more than {MOST_STATES:,} states once "
@@ -174,10 +178,12 @@ def _lengths(element: Element | None) -> tuple[int, int | None]:
     minimum = whole_number(element.get("minLength", "0"), "minLength")
     most = element.get("maxLength")
     maximum = None if most is None else whole_number(most, "maxLength")
-    if maximum is not None and not (minimum <= maximum and maximum > 0):
-        raise InvalidQuestion(
+    require(
+        maximum is None or (minimum <= maximum and maximum > 0),
+        InvalidQuestion(
             f"No text has from {minimum} to {maximum} characters.", code="impossible_length"
-        )
+        ),
+    )
     return minimum, maximum
 
 
@@ -185,8 +191,10 @@ def _pattern(element: Element) -> Pattern:
     flags = element.get("flags", "")
     complaint = element.get("errorText") or _("This is not in the form that is asked for.")
     pattern = Pattern(element.get("regex", ""), CodedText(complaint, "wrong_form"), "i" in flags)
-    if not pattern.expression:
-        raise InvalidQuestion("AnswerFormatRegex must have a regex.", code="missing_regex")
+    require(
+        pattern.expression,
+        InvalidQuestion("AnswerFormatRegex must have a regex.", code="missing_regex"),
+    )
     pattern.check()
     return pattern
 

@@ -9,7 +9,7 @@ import nh3
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from marketplace.exceptions import InvalidQuestion, NotOffered
+from marketplace.exceptions import InvalidQuestion, NotOffered, require
 
 # Reading XML that strangers wrote: no document types, no entities, no more than so much.
 
@@ -18,8 +18,10 @@ MAX_BYTES = 65_535
 
 
 def read_xml(xml: str) -> Element:
-    if len(xml.encode("utf-8")) > MAX_BYTES:
-        raise InvalidQuestion(f"The question is longer than {MAX_BYTES} bytes.", code="too_long")
+    require(
+        len(xml.encode("utf-8")) <= MAX_BYTES,
+        InvalidQuestion(f"The question is longer than {MAX_BYTES} bytes.", code="too_long"),
+    )
     try:
         return fromstring(xml, forbid_dtd=True)
     except ParseError as error:
@@ -179,8 +181,9 @@ def read_content(element: Element) -> Content:
     kind = name_of(element)
     if kind not in CONTENT:
         raise InvalidQuestion(f"Content can't have a {kind}.", code="unexpected_element")
-    if kind == "Application":
-        raise NotOffered("Applets and Flash are not offered by this marketplace.")
+    require(
+        kind != "Application", NotOffered("Applets and Flash are not offered by this marketplace.")
+    )
     if kind == "List":
         return Content("list", items=tuple(text_of(item).strip() for item in element))
     if kind in ("Binary", "EmbeddedBinary"):
@@ -206,13 +209,15 @@ def _media(element: Element) -> Media:
         children.number("Height", 0),
     )
     children.finish()
-    if kind not in ("image", "audio", "video"):
-        raise InvalidQuestion(
+    require(
+        kind in ("image", "audio", "video"),
+        InvalidQuestion(
             f"A Binary is of the Type image, audio or video, not {kind[:40]!r}.",
             code="unknown_media_type",
-        )
-    if not is_web_address(url):
-        raise InvalidQuestion(
-            "DataURL must be a full http or https address.", code="invalid_address"
-        )
+        ),
+    )
+    require(
+        is_web_address(url),
+        InvalidQuestion("DataURL must be a full http or https address.", code="invalid_address"),
+    )
     return media

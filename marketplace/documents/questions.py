@@ -30,7 +30,7 @@ from marketplace.documents.contents import (
     read_contents,
     read_xml,
 )
-from marketplace.exceptions import InvalidQuestion, NotOffered
+from marketplace.exceptions import InvalidQuestion, NotOffered, require
 
 DATES = ("2005-10-01", "2017-11-06")
 NAMESPACES = tuple(f"{SCHEMAS}/{date}/QuestionForm.xsd" for date in DATES)
@@ -140,8 +140,10 @@ def read_question_form(root: Element) -> QuestionForm:
     check_patterns(root.iter())
     numbers = count(1)
     form = QuestionForm(tuple(_part(element, numbers) for element in root))
-    if not form.questions:
-        raise InvalidQuestion("A QuestionForm must have at least one Question.", code="no_question")
+    require(
+        form.questions,
+        InvalidQuestion("A QuestionForm must have at least one Question.", code="no_question"),
+    )
     _check_distinct("QuestionIdentifier", [question.identifier for question in form.questions])
     return form
 
@@ -184,8 +186,10 @@ def _answer(element: Element) -> FreeText | Selection:
     children = Children(element)
     kind = children.one("FreeTextAnswer", "SelectionAnswer", "FileUploadAnswer")
     children.finish()
-    if name_of(kind) == "FileUploadAnswer":
-        raise NotOffered("FileUploadAnswer is not offered by this marketplace.")
+    require(
+        name_of(kind) != "FileUploadAnswer",
+        NotOffered("FileUploadAnswer is not offered by this marketplace."),
+    )
     return read_free_text(kind) if name_of(kind) == "FreeTextAnswer" else _selection(kind)
 
 
@@ -197,22 +201,26 @@ def _selection(element: Element) -> Selection:
     others = [*selections.all("OtherSelection"), *children.all("OtherSelection")]
     style = children.text("StyleSuggestion", "radiobutton")
     selections.finish()
-    if not options or style not in STYLES or len(others) > 1:
-        raise InvalidQuestion(
+    require(
+        options and style in STYLES and len(others) <= 1,
+        InvalidQuestion(
             "A SelectionAnswer has one Selection or more, one OtherSelection at most, and a "
             f"StyleSuggestion of {', '.join(STYLES)}.",
             code="invalid_selection",
-        )
+        ),
+    )
     _check_distinct("SelectionIdentifier", [option.identifier for option in options])
     size = len(options) + len(others)
     maximum = children.number("MaxSelectionCount", size if style in MANY_STYLES else 1)
     minimum = children.number("MinSelectionCount", 0)
     children.finish()
-    if not (minimum <= maximum and 1 <= maximum <= size):
-        raise InvalidQuestion(
+    require(
+        (minimum <= maximum and 1 <= maximum <= size),
+        InvalidQuestion(
             f"Of {size} selections at least {minimum} and at most {maximum} can't be chosen.",
             code="impossible_count",
-        )
+        ),
+    )
     other = read_free_text(others[0]) if others else None
     return Selection(options, minimum, maximum, style, other)
 
@@ -227,28 +235,32 @@ def _option(element: Element) -> Option:
 
 
 def _identifier(text: str) -> str:
-    if len(text) > LONGEST_IDENTIFIER:
-        raise InvalidQuestion(
+    require(
+        len(text) <= LONGEST_IDENTIFIER,
+        InvalidQuestion(
             f"An identifier has at most {LONGEST_IDENTIFIER} characters.",
             code="identifier_too_long",
-        )
+        ),
+    )
     return text
 
 
 def _boolean(text: str) -> bool:
     values = {"true": True, "1": True, "false": False, "0": False}
-    if text not in values:
-        raise InvalidQuestion(
-            f"IsRequired is true or false, not {text[:40]!r}.", code="not_a_boolean"
-        )
+    require(
+        text in values,
+        InvalidQuestion(f"IsRequired is true or false, not {text[:40]!r}.", code="not_a_boolean"),
+    )
     return values[text]
 
 
 def _check_distinct(what: str, identifiers: Sequence[str]) -> None:
-    if len(set(identifiers)) < len(identifiers):
-        raise InvalidQuestion(
+    require(
+        len(set(identifiers)) >= len(identifiers),
+        InvalidQuestion(
             f"Every {what} must be different from the others.", code="repeated_identifier"
-        )
+        ),
+    )
 
 
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
@@ -269,8 +281,11 @@ class Question:
 
     def url_with(self, parameters: dict[str, str]) -> str:
         parts = urlsplit(self.content)
-        query = "&".join(part for part in (parts.query, urlencode(parameters)) if part)
-        return urlunsplit(parts._replace(query=query))
+        return urlunsplit(
+            parts._replace(
+                query="&".join(part for part in (parts.query, urlencode(parameters)) if part)
+            )
+        )
 
 
 def parse_question(xml: str, *, allow_http: bool) -> Question:
@@ -300,36 +315,43 @@ def is_form(xml: str) -> bool:
 
 def _child(root: Element, namespace: str, name: str) -> str:
     children = root.findall(f"{{{namespace}}}{name}")
-    if len(children) != 1:
-        raise InvalidQuestion(
+    require(
+        len(children) == 1,
+        InvalidQuestion(
             f"There must be exactly one {name}, got {len(children)}.", code="missing_element"
-        )
+        ),
+    )
     text = children[0].text or ""
-    if len(children[0]):
-        raise InvalidQuestion(
+    require(
+        not len(children[0]),
+        InvalidQuestion(
             f"{name} must be text: put markup in a CDATA section.", code="markup_in_text"
-        )
-    if not text.strip():
-        raise InvalidQuestion(f"{name} is empty.", code="empty_element")
+        ),
+    )
+    require(text.strip(), InvalidQuestion(f"{name} is empty.", code="empty_element"))
     return text
 
 
 def _frame_height(root: Element) -> int:
     text = _child(root, root.tag[1:].split("}")[0], "FrameHeight").strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_FRAME_HEIGHT):
-        raise InvalidQuestion(
+    require(
+        (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_FRAME_HEIGHT),
+        InvalidQuestion(
             f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}.",
             code="invalid_frame_height",
-        )
+        ),
+    )
     return int(text)
 
 
 def _check_url(url: str, *, allow_http: bool) -> None:
     schemes = ("https", "http") if allow_http else ("https",)
-    if not is_web_address(url, schemes=schemes):
-        raise InvalidQuestion(
+    require(
+        is_web_address(url, schemes=schemes),
+        InvalidQuestion(
             f"ExternalURL must be a full {' or '.join(schemes)} address.", code="invalid_address"
-        )
+        ),
+    )
 
 
 # Pages written for Mechanical Turk, made to work here without a change by their authors.

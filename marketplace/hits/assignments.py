@@ -19,6 +19,7 @@ from marketplace.exceptions import (
     NoAssignmentsLeft,
     WorkRefused,
     first_or_raise,
+    require,
 )
 from marketplace.hits import lifecycle
 from marketplace.hits.policies import review_assignment
@@ -84,9 +85,7 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def _give_up(assignment: Assignment, hit: Hit, status: Status, *, now: datetime) -> None:
-    assignment.status = status
-    assignment.closed_at = now
-    assignment.save(update_fields=["status", "closed_at"])
+    assignment.save_values(status=status, closed_at=now)
     if status == Status.RETURNED:
         AssignmentDraft.objects.filter(assignment=assignment).delete()
     announce(f"Assignment{status.value}", hit=hit, assignment=assignment, at=now)
@@ -96,15 +95,20 @@ def _give_up(assignment: Assignment, hit: Hit, status: Status, *, now: datetime)
 def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
     """Hand in the answers; repeating it changes nothing. Expired assignments stay settled even if
     the answers come too late."""
-    if public_id == PREVIEW_ID:
-        raise WorkRefused(
+    require(
+        public_id != PREVIEW_ID,
+        WorkRefused(
             _("This was a preview. Accept the HIT first, then submit your work."),
             code="preview_only",
             status=403,
-        )
-    problems = _problems_of(public_id, fields)
-    answer = answer_document(fields)
-    return submit_answer(public_id=public_id, answer=answer, is_checked=False, problems=problems)
+        ),
+    )
+    return submit_answer(
+        public_id=public_id,
+        answer=answer_document(fields),
+        is_checked=False,
+        problems=_problems_of(public_id, fields),
+    )
 
 
 def answer_document(fields: Sequence[tuple[str, list[str]]]) -> str | None:
@@ -135,8 +139,9 @@ def submit_answer(
                 status=400,
             )
         if assignment.status == Status.ACCEPTED and answer is not None:
-            if problems:
-                raise WorkRefused(
+            require(
+                not problems,
+                WorkRefused(
                     _(
                         "Your answer was not taken, since the page's own rules forbid it: "
                         "%(problems)s."
@@ -144,16 +149,19 @@ def submit_answer(
                     % {"problems": "; ".join(problems)},
                     code="answer_refused",
                     status=422,
-                )
+                ),
+            )
             hand_in_locked(assignment, hit, answer, now=now)
     if assignment.status in Assignment.GIVEN_UP_STATUSES:
         require_accepted(assignment)
-    if assignment.status == Status.ACCEPTED:
-        raise WorkRefused(
+    require(
+        assignment.status != Status.ACCEPTED,
+        WorkRefused(
             _("The form came in without a single answer. Nothing was submitted."),
             code="nothing_answered",
             status=400,
-        )
+        ),
+    )
     return assignment
 
 
@@ -171,8 +179,7 @@ def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
 def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment | None]:
     """The HIT and the worker's open assignment of it. Without one, the worker must be able to
     accept one now."""
-    if not is_entity_id(public_id):
-        raise HitDoesNotExist(public_id)
+    require(is_entity_id(public_id), HitDoesNotExist(public_id))
     now = clock.now()
     rows = Hit.objects.filter(public_id=public_id)
     lifecycle.settle_due(rows, now=now)
@@ -188,8 +195,7 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
 
 
 def find_group(public_id: str) -> HitType:
-    if not is_entity_id(public_id):
-        raise HitTypeDoesNotExist(public_id)
+    require(is_entity_id(public_id), HitTypeDoesNotExist(public_id))
     hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
     return first_or_raise(
         hit_types.select_related("requester", "notification_setting"),
@@ -222,13 +228,12 @@ def create_assignment(
     duration = timedelta(seconds=hit.hit_type.assignment_duration_seconds)
     is_paid_here = worker.paid_by == PaidBy.LEDGER
     promised_usd = hit.hit_type.reward_usd if is_paid_here else ledger.NOTHING
-    fee_usd = hit.fee_usd if is_paid_here else ledger.NOTHING
     assignment = Assignment.objects.create(
         hit=hit,
         worker=worker,
         slot=_lowest_free_slot(hit),
         reward_usd=promised_usd,
-        fee_usd=fee_usd,
+        fee_usd=hit.fee_usd if is_paid_here else ledger.NOTHING,
         paid_by=worker.paid_by,
         accepted_at=now,
         deadline=deadline or now + duration,
@@ -261,14 +266,16 @@ def hand_in_locked(assignment: Assignment, hit: Hit, answer: str, *, now: dateti
     announce("AssignmentSubmitted", hit=hit, assignment=assignment, at=now)
     review_assignment(assignment, hit, now=now)
     # An assignment that became dearer meanwhile was held at its new price, in case it was returned.
-    is_hold_right = assignment.price_usd >= hit.price_usd and not hit.review_policies.all()
-    lifecycle.refresh(hit, now=now, is_hold_right=is_hold_right)
+    lifecycle.refresh(
+        hit,
+        now=now,
+        is_hold_right=assignment.price_usd >= hit.price_usd and not hit.review_policies.all(),
+    )
     lifecycle.apply_time(hit, now=now)  # a delay of 0 approves at once
 
 
 def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
-    if not is_entity_id(public_id):
-        raise AssignmentDoesNotExist(public_id)
+    require(is_entity_id(public_id), AssignmentDoesNotExist(public_id))
     hit = first_or_raise(
         Hit.objects.filter(assignments__public_id=public_id).locked(),
         AssignmentDoesNotExist(public_id),
@@ -280,31 +287,43 @@ def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
 
 
 def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> None:
-    if own_status == Status.ACCEPTED:
-        raise AlreadyWorkedOn(_("You are working on this HIT already."), code="in_progress")
-    if own_status is not None:
-        raise AlreadyWorkedOn(_("You have done this HIT already."), code="done_already")
-    if hit.expiration <= now:
-        raise WorkRefused(_("This HIT has expired."), code="hit_expired", status=410)
-    if hit.status != Hit.Status.ASSIGNABLE:
-        raise NoAssignmentsLeft(_("All assignments of this HIT are taken."))
+    require(
+        own_status != Status.ACCEPTED,
+        AlreadyWorkedOn(_("You are working on this HIT already."), code="in_progress"),
+    )
+    require(
+        own_status is None,
+        AlreadyWorkedOn(_("You have done this HIT already."), code="done_already"),
+    )
+    require(
+        hit.expiration > now,
+        WorkRefused(_("This HIT has expired."), code="hit_expired", status=410),
+    )
+    require(
+        hit.status == Hit.Status.ASSIGNABLE,
+        NoAssignmentsLeft(_("All assignments of this HIT are taken.")),
+    )
 
 
 def require_accepted(assignment: Assignment) -> None:
     """Raise WorkRefused, with the reason for the worker, unless it is accepted and open."""
-    if assignment.status == Status.RETURNED:
-        raise AssignmentClosed(
+    require(
+        assignment.status != Status.RETURNED,
+        AssignmentClosed(
             _("You returned this assignment, so it can't be worked on any more."), code="returned"
-        )
-    if assignment.status == Status.ABANDONED:
-        raise AssignmentClosed(
+        ),
+    )
+    require(
+        assignment.status != Status.ABANDONED,
+        AssignmentClosed(
             _("The time allotted for this assignment is over, and it was given back."),
             code="time_over",
-        )
-    if assignment.status != Status.ACCEPTED:
-        raise WorkRefused(
-            _("This assignment has been submitted already."), code="assignment_not_held"
-        )
+        ),
+    )
+    require(
+        assignment.status == Status.ACCEPTED,
+        WorkRefused(_("This assignment has been submitted already."), code="assignment_not_held"),
+    )
 
 
 # What becomes of a participant's assignment when the participation ends before its work, or the

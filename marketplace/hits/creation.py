@@ -23,6 +23,7 @@ from marketplace.exceptions import (
     InvalidParameter,
     MarketplaceError,
     first_or_raise,
+    require,
 )
 from marketplace.hits import lifecycle, settlement
 from marketplace.hits.policy_scores import SCORE_MY_KNOWN_ANSWERS, SIMPLE_PLURALITY, read_parameters
@@ -90,8 +91,11 @@ def create_hit_type(*, requester: Requester, values: HitTypeValues) -> HitType:
 @transaction.atomic
 def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitValues) -> Hit:
     refuse_repetition(Hit.objects.all(), requester, values.unique_request_token, HitAlreadyExists)
-    hit_type = create_hit_type(requester=requester, values=type_values)
-    return create_hit_with_hit_type(requester=requester, hit_type=hit_type, values=values)
+    return create_hit_with_hit_type(
+        requester=requester,
+        hit_type=create_hit_type(requester=requester, values=type_values),
+        values=values,
+    )
 
 
 def find_hit_type(requester: Requester, public_id: str) -> HitType:
@@ -186,11 +190,12 @@ def update_expiration(*, requester: Requester, public_id: str, expire_at: dateti
             "A HIT's expiration can be put off or made now, not brought forward: ExpireAt "
             f"{expire_at.isoformat()} is before the present one, {hit.expiration.isoformat()}."
         )
-    if expire_at > now + LONGEST_LIFETIME:
-        raise InvalidParameter("ExpireAt must lie within 31536000 seconds from now.")
+    require(
+        expire_at <= now + LONGEST_LIFETIME,
+        InvalidParameter("ExpireAt must lie within 31536000 seconds from now."),
+    )
     if expire_at <= now:
-        hit.expiration = min(hit.expiration, now)
-        hit.save(update_fields=["expiration"])
+        hit.save_values(expiration=min(hit.expiration, now))
     elif expire_at > hit.expiration:
         settlement.put_off(hit, until=expire_at, now=now)
     lifecycle.refresh(hit, now=now)
@@ -226,14 +231,14 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
     """Give a HIT another type. Accepted assignments keep their reward and time."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
-    if hit_type.paid_by != hit.hit_type.paid_by:
-        raise InvalidParameter(
+    require(
+        hit_type.paid_by == hit.hit_type.paid_by,
+        InvalidParameter(
             "The one HIT type is paid by a recruiter, the other by this marketplace: "
             "a HIT can't go from one to the other."
-        )
-    hit.hit_type = hit_type
-    hit.fee_usd = fee_per_assignment(hit_type, hit.max_assignments)
-    hit.save(update_fields=["hit_type", "fee_usd"])
+        ),
+    )
+    hit.save_values(hit_type=hit_type, fee_usd=fee_per_assignment(hit_type, hit.max_assignments))
     lifecycle.refresh(hit, now=now)
 
 
@@ -245,8 +250,7 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
         before, after = after, before
     if hit.status != before:
         raise InvalidHitState(_state_message(hit, before.value))
-    hit.status = after
-    hit.save(update_fields=["status"])
+    hit.save_values(status=after)
 
 
 @transaction.atomic
@@ -255,10 +259,12 @@ def delete_hit(*, requester: Requester, public_id: str) -> None:
     hit = _lock_hit(requester, public_id, now=now, is_changed=False)
     if hit.status not in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING):
         raise InvalidHitState(_state_message(hit, "Reviewing, Reviewable"))
-    if Assignment.objects.on(hit).filter(status=Assignment.Status.SUBMITTED).exists():
-        raise InvalidHitState(
+    require(
+        not Assignment.objects.on(hit).filter(status=Assignment.Status.SUBMITTED).exists(),
+        InvalidHitState(
             f"Hit {public_id} has submitted assignments that are neither approved nor rejected."
-        )
+        ),
+    )
     lifecycle.dispose(hit, now=now)
 
 

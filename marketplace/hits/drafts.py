@@ -4,7 +4,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import DraftChanged, WorkRefused
+from marketplace.exceptions import DraftChanged, WorkRefused, require
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import lock_assignment, require_accepted
 from marketplace.models import Assignment, AssignmentDraft, PaidBy, ProblemReport
@@ -24,21 +24,25 @@ def save_draft(
     """Save a draft based on a revision, 0 for the first. Raises DraftChanged if another draft was
     saved meanwhile."""
     require_accepted(assignment)
-    if len(content.encode("utf-8", "replace")) > LARGEST_DRAFT:
-        raise WorkRefused(
+    require(
+        len(content.encode("utf-8", "replace")) <= LARGEST_DRAFT,
+        WorkRefused(
             _("What you entered has more than %(n)s bytes, too many to be kept here.")
             % {"n": LARGEST_DRAFT},
             code="draft_too_large",
             status=413,
-        )
+        ),
+    )
     values = {
         "content": content.replace("\0", "\ufffd"),
         "progress": progress.replace("\0", "")[:100],
         "revision": base_revision + 1,
         "saved_at": clock.now(),
     }
-    if not _write(assignment, values, base_revision):
-        raise DraftChanged(_("These answers were changed in another tab or on another device."))
+    require(
+        _write(assignment, values, base_revision),
+        DraftChanged(_("These answers were changed in another tab or on another device.")),
+    )
     return AssignmentDraft(assignment=assignment, **values)
 
 
@@ -86,10 +90,12 @@ def add_time(*, assignment: Assignment) -> Assignment:
     assignment, hit = lock_assignment(assignment.public_id, now=now)
     require_accepted(assignment)
     seconds = offered_seconds(assignment)
-    if not seconds:
-        raise WorkRefused(
+    require(
+        seconds,
+        WorkRefused(
             _("More time can be had once, and where the requester allows it."), code="no_more_time"
-        )
+        ),
+    )
     assignment.deadline += timedelta(seconds=seconds)
     assignment.extended_at = now
     assignment.save(update_fields=["deadline", "extended_at"])

@@ -103,9 +103,7 @@ def refresh(
 
 
 def dispose(hit: Hit, *, now: datetime) -> None:
-    hit.status = Hit.Status.DISPOSED
-    hit.next_transition_at = None
-    hit.save(update_fields=["status", "next_transition_at"])
+    hit.save_values(status=Hit.Status.DISPOSED, next_transition_at=None)
     hold_what_is_promised(hit, now=now)
     announce("HITDisposed", hit=hit, at=now)
 
@@ -119,9 +117,7 @@ def _abandon_overdue(hit: Hit, *, now: datetime) -> None:
     for assignment in Assignment.objects.on(hit).filter(
         status=Assignment.Status.ACCEPTED, deadline__lte=now
     ):
-        assignment.status = Assignment.Status.ABANDONED
-        assignment.closed_at = assignment.deadline
-        assignment.save(update_fields=["status", "closed_at"])
+        assignment.save_values(status=Assignment.Status.ABANDONED, closed_at=assignment.deadline)
         announce("AssignmentAbandoned", hit=hit, assignment=assignment, at=assignment.deadline)
 
 

@@ -19,6 +19,7 @@ from marketplace.exceptions import (
     InvalidMaximumAssignmentsIncrease,
     InvalidParameter,
     MarketplaceError,
+    require,
 )
 from marketplace.hits.policy_scores import (
     Plurality,
@@ -180,8 +181,10 @@ def _reject(assignment: Assignment, now: datetime, reason: str) -> str:
 
 
 def _require_submitted(assignment: Assignment) -> None:
-    if assignment.status != Status.SUBMITTED:
-        raise InvalidAssignmentState("Assignment was in an invalid state for this operation.")
+    require(
+        assignment.status == Status.SUBMITTED,
+        InvalidAssignmentState("Assignment was in an invalid state for this operation."),
+    )
 
 
 def _extend(report: _Report, hit: Hit, parameters: PolicyParameters) -> None:
@@ -204,8 +207,9 @@ def _record_agreement(
         is_agreed = agreement.agreed is not None
         report.record_result(hit, "AgreedAnswerFound", str(is_agreed).lower(), question=question)
         if agreement.agreed is not None:
-            agreed = "|".join(sorted(agreement.agreed))
-            report.record_result(hit, "AgreedAnswer", agreed, question=question)
+            report.record_result(
+                hit, "AgreedAnswer", "|".join(sorted(agreement.agreed)), question=question
+            )
             report.record_result(hit, "AnswerAgreementScore", agreement.percent, question=question)
     for public_id, worker in plurality.workers.items():
         assignment = assignments[public_id]

@@ -3,7 +3,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 
 Values = frozenset[str]
 
@@ -41,24 +41,30 @@ def _number(minimum: int, maximum: int) -> Reader:
     def read(name: str, values: Sequence[str]) -> int:
         text = values[0].strip() if len(values) == 1 else ""
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
-        if not minimum <= number <= maximum:
-            raise InvalidParameter(f"{name} must be one whole number from {minimum} to {maximum}.")
+        require(
+            minimum <= number <= maximum,
+            InvalidParameter(f"{name} must be one whole number from {minimum} to {maximum}."),
+        )
         return number
 
     return read
 
 
 def _read_words(name: str, values: Sequence[str]) -> str:
-    if len(values) != 1 or len(values[0]) > LONGEST_REASON:
-        raise InvalidParameter(f"{name} must be one text of at most {LONGEST_REASON} characters.")
+    require(
+        len(values) == 1 and len(values[0]) <= LONGEST_REASON,
+        InvalidParameter(f"{name} must be one text of at most {LONGEST_REASON} characters."),
+    )
     return values[0]
 
 
 def _read_names(name: str, values: Sequence[str]) -> tuple[str, ...]:
     # Each is a value of its own, or they are separated by commas.
     names = tuple(part.strip() for value in values for part in value.split(","))
-    if not _are_question_ids(names):
-        raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
+    require(
+        _are_question_ids(names),
+        InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}."),
+    )
     return names
 
 
@@ -127,8 +133,7 @@ def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> Pol
         name = names.get(key.casefold())
         if name is None:
             raise InvalidParameter(f"{key!r} is not a parameter of {policy}.")
-        if name in by_name:
-            raise InvalidParameter(f"The parameter {name} is given twice.")
+        require(name not in by_name, InvalidParameter(f"The parameter {name} is given twice."))
         by_name[name] = parameter
     _check_complete(policy, by_name)
     return PolicyParameters(
@@ -153,10 +158,12 @@ def _answer_key(parameter: Mapping[str, Any] | None) -> dict[str, Values]:
     if parameter is None:
         return {}
     entries = parameter["MapEntries"] or []
-    if not _are_question_ids([entry["Key"] for entry in entries]):
-        raise InvalidParameter(
+    require(
+        _are_question_ids([entry["Key"] for entry in entries]),
+        InvalidParameter(
             f"AnswerKey needs MapEntries, each with the Key of a different question, {LENGTH}."
-        )
+        ),
+    )
     return normalized({entry["Key"]: tuple(entry["Values"] or ()) for entry in entries})
 
 
@@ -206,16 +213,16 @@ def find_plurality(
 ) -> Plurality:
     """The agreement among assignments' answers by question. An answer is agreed if its share
     exceeds the threshold, or is 100 %."""
-    if not question_ids:
-        raise ValueError("question_ids must name at least one question")
+    require(question_ids, ValueError("question_ids must name at least one question"))
     questions = {
         question: _agreement(
             [answer.get(question, frozenset()) for answer in answers.values()], threshold
         )
         for question in question_ids
     }
-    workers = {worker: _compare(answer, questions) for worker, answer in answers.items()}
-    return Plurality(questions, workers)
+    return Plurality(
+        questions, {worker: _compare(answer, questions) for worker, answer in answers.items()}
+    )
 
 
 def _agreement(values: Sequence[Values], threshold: int) -> QuestionAgreement:

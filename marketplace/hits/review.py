@@ -14,6 +14,7 @@ from marketplace.exceptions import (
     InvalidParameter,
     RequestRefused,
     first_or_raise,
+    require,
 )
 from marketplace.hits import lifecycle
 from marketplace.hits.creation import refuse_repetition
@@ -82,26 +83,31 @@ def _lock_assignment(
     requester: Requester, public_id: str, *, now: datetime
 ) -> tuple[Assignment, Hit]:
     rows = Assignment.objects.of(requester).filter(public_id=public_id)
-    key = first_or_raise(rows.values_list("hit_id", flat=True), AssignmentDoesNotExist(public_id))
-    hit = Hit.objects.locked().get(pk=key)
+    hit = Hit.objects.locked().get(
+        pk=first_or_raise(rows.values_list("hit_id", flat=True), AssignmentDoesNotExist(public_id))
+    )
     lifecycle.apply_time(hit, now=now)
     return Assignment.objects.on(hit).select_related("worker").get(public_id=public_id), hit
 
 
 def _require(assignment: Assignment, status: Status) -> None:
-    if assignment.status != status:
-        raise InvalidAssignmentState(
-            f"This operation can be called with a status of: {status.value}"
-        )
+    require(
+        assignment.status == status,
+        InvalidAssignmentState(f"This operation can be called with a status of: {status.value}"),
+    )
 
 
 def _check_overridable(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
-    if assignment.worker.erased_at is not None:
-        raise InvalidAssignmentState(
+    require(
+        assignment.worker.erased_at is None,
+        InvalidAssignmentState(
             "The worker had their account erased, and can't be paid.", code="erased_worker"
-        )
-    if hit.status == Hit.Status.DISPOSED:
-        raise InvalidAssignmentState("A rejection can't be overridden once its HIT is deleted.")
+        ),
+    )
+    require(
+        hit.status != Hit.Status.DISPOSED,
+        InvalidAssignmentState("A rejection can't be overridden once its HIT is deleted."),
+    )
     if assignment.submitted_at is None or assignment.submitted_at < now - OVERRIDE_WITHIN:
         raise InvalidAssignmentState(
             "A rejection can be overridden within 30 days of the assignment's submission."
@@ -121,12 +127,16 @@ def is_appealable(assignment: Assignment, *, now: datetime) -> bool:
 
 def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> Appeal:
     now = clock.now()
-    if not is_appealable(assignment, now=now):
-        raise RequestRefused(
+    require(
+        is_appealable(assignment, now=now),
+        RequestRefused(
             _("A rejection can be appealed once, within 30 days of submitting the work.")
-        )
-    if not 0 < len(reason.strip()) <= LONGEST_TEXT:
-        raise RequestRefused(_("Say in at most %(n)s characters why.") % {"n": LONGEST_TEXT})
+        ),
+    )
+    require(
+        0 < len(reason.strip()) <= LONGEST_TEXT,
+        RequestRefused(_("Say in at most %(n)s characters why.") % {"n": LONGEST_TEXT}),
+    )
     try:
         with transaction.atomic():
             return Appeal.objects.create(
@@ -145,13 +155,16 @@ def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> A
         ),
         AssignmentDoesNotExist(assignment_id),
     )
-    if not 0 < len(answer.strip()) <= LONGEST_TEXT:
-        raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")
+    require(
+        0 < len(answer.strip()) <= LONGEST_TEXT,
+        InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters."),
+    )
     unanswered = Appeal.objects.filter(pk=stored.pk, answer="")
     is_new = bool(unanswered.update(answer=answer.strip(), answered_at=clock.now()))
     stored.refresh_from_db()
-    if stored.answer != answer.strip():
-        raise InvalidParameter("The appeal has another answer already.")
+    require(
+        stored.answer == answer.strip(), InvalidParameter("The appeal has another answer already.")
+    )
     if is_new:
         report_appeal_answer(stored)
     return stored
@@ -232,12 +245,16 @@ def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
         raise InvalidParameter(
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
         )
-    if assignment.worker.erased_at is not None:
-        raise InvalidParameter(
+    require(
+        assignment.worker.erased_at is None,
+        InvalidParameter(
             "The worker had their account erased: no bonus can be paid.", code="erased_worker"
-        )
-    if assignment.status not in Assignment.HANDED_IN_STATUSES:
-        raise InvalidAssignmentState(
+        ),
+    )
+    require(
+        assignment.status in Assignment.HANDED_IN_STATUSES,
+        InvalidAssignmentState(
             "This operation can be called with a status of: Submitted,Approved,Rejected"
-        )
+        ),
+    )
     return assignment

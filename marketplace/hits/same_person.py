@@ -46,8 +46,11 @@ class SharedTrait:
 def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
     requester = assignment.hit.requester_id
     salt = f"marketplace.devices.{requester}"
-    digest = salted_hmac(salt, f"{address}\n{browser}", algorithm="sha256").hexdigest()
-    values = {"requester_id": requester, "digest": digest, "created_at": clock.now()}
+    values = {
+        "requester_id": requester,
+        "digest": salted_hmac(salt, f"{address}\n{browser}", algorithm="sha256").hexdigest(),
+        "created_at": clock.now(),
+    }
     # One statement: whoever submits waits for it.
     DevicePrint.objects.bulk_create(
         [DevicePrint(assignment=assignment, **values)], ignore_conflicts=True

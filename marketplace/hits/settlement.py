@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from django.db.models import Count, Max, Min, Q
 
-from marketplace.exceptions import InvalidMaximumAssignmentsIncrease, InvalidParameter
+from marketplace.exceptions import InvalidMaximumAssignmentsIncrease, InvalidParameter, require
 from marketplace.models import (
     Appeal,
     Assignment,
@@ -80,8 +80,9 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
             tally.next_deadline = _earliest((tally.next_deadline, row["deadline"]))
         if status == Status.SUBMITTED:
             tally.next_auto_approval = _earliest((tally.next_auto_approval, row["auto_approval"]))
-        closed = [at for at in (tally.last_closed_at, row["closed"]) if at]
-        tally.last_closed_at = max(closed, default=None)
+        tally.last_closed_at = max(
+            [at for at in (tally.last_closed_at, row["closed"]) if at], default=None
+        )
         if row.get("own") and status not in Assignment.GIVEN_UP_STATUSES:
             tally.own_status = status
     return tally
@@ -130,18 +131,17 @@ def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
             "HITs created with fewer than 10 assignments cannot be extended to have 10 or more "
             "assignments."
         )
-    if total > MOST_ASSIGNMENTS:
-        raise InvalidParameter(f"A HIT has at most {MOST_ASSIGNMENTS} assignments.")
-    hit.max_assignments = total
-    hit.save(update_fields=["max_assignments"])
+    require(
+        total <= MOST_ASSIGNMENTS,
+        InvalidParameter(f"A HIT has at most {MOST_ASSIGNMENTS} assignments."),
+    )
+    hit.save_values(max_assignments=total)
     hold_what_is_promised(hit, now=now)
     announce("HITExtended", hit=hit, at=now)
 
 
 def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
-    hit.expiration = until
-    hit.expired_at = None
-    hit.save(update_fields=["expiration", "expired_at"])
+    hit.save_values(expiration=until, expired_at=None)
     hold_what_is_promised(hit, now=now)
     announce("HITExtended", hit=hit, at=now)
 

@@ -26,7 +26,7 @@ class HitTypeQuerySet(models.QuerySet["HitType"]):
         )
 
 
-class HitType(models.Model):
+class HitType(Row):
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hit_types")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     group_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
@@ -96,7 +96,7 @@ class HitQuerySet(models.QuerySet["Hit"]):
         )
 
 
-class Hit(models.Model):
+class Hit(Row):
     """One question for `max_assignments` different workers."""
 
     class Status(models.TextChoices):
@@ -192,7 +192,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(status__in=Assignment.HANDED_IN_STATUSES)
 
 
-class Assignment(models.Model):
+class Assignment(Row):
     """One worker's work on one HIT. Knowing its public id is the right to submit it."""
 
     class Status(models.TextChoices):

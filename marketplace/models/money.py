@@ -8,7 +8,7 @@ from marketplace.models.hits import Assignment, Hit
 from marketplace.models.people import Requester, Row, WorkerAccount
 
 
-class LedgerAccount(models.Model):
+class LedgerAccount(Row):
     """Only the account of the world outside may be negative."""
 
     class Kind(models.TextChoices):

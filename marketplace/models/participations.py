@@ -58,7 +58,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
         return self.exclude(is_free & ~(Q(state=Session.State.TIMED_OUT) & is_late))
 
 
-class Session(models.Model):
+class Session(Row):
     """One participation, which recruiters call a submission. The only place with the recruiter's
     id of the person, encrypted."""
 

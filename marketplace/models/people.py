@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -6,13 +8,19 @@ from marketplace.identifiers import new_access_key_id, new_person_id
 
 
 class Row(models.Model):
-    """A row that no page shows by itself."""
+    """Base of the marketplace's models."""
 
     class Meta:
         abstract = True
 
     def __str__(self) -> str:
         return f"{type(self).__name__} {self.pk}"
+
+    def save_values(self, **values: Any) -> None:
+        """Set these fields, and save no others."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.save(update_fields=list(values))
 
 
 class PaidBy(models.TextChoices):
@@ -23,7 +31,7 @@ class PaidBy(models.TextChoices):
     RECRUITER = "recruiter", _("The recruiter")
 
 
-class Requester(models.Model):
+class Requester(Row):
     public_id = models.CharField(max_length=14, unique=True, default=new_person_id)
     name = models.CharField(max_length=150, unique=True)
     # What participants read in its place, to whom nobody else's HITs are offered; empty: the name.
@@ -49,7 +57,7 @@ class Requester(models.Model):
         return self.display_name or self.name
 
 
-class AccessKey(models.Model):
+class AccessKey(Row):
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
     # Empty for a key issued before secrets were stored, until it is used.
@@ -72,7 +80,7 @@ class RateBucket(Row):
     filled_at = models.DateTimeField()
 
 
-class WorkerAccount(models.Model):
+class WorkerAccount(Row):
     """A person who signs in to the worker site. The profile is the basis of system qualifications;
     an empty value is unknown and meets no requirement."""
 

@@ -19,7 +19,7 @@ class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
         return self.existing().filter(status=QualificationType.Status.ACTIVE)
 
 
-class QualificationType(models.Model):
+class QualificationType(Row):
     """A requester's qualification type. The marketplace's own are in
     marketplace.qualifications.system."""
 

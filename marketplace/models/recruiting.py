@@ -19,7 +19,7 @@ class Outcome(models.TextChoices):
     FOLLOW_UP = "follow_up", _("Follow-up study")
 
 
-class RecruiterConnection(models.Model):
+class RecruiterConnection(Row):
     class Kind(models.TextChoices):
         PROLIFIC = "prolific", _("Prolific")
         LINK_PANEL = "panel", _("Panel with links")
@@ -64,7 +64,7 @@ class RecruiterConnection(models.Model):
         return self.name
 
 
-class RecruitedStudy(models.Model):
+class RecruitedStudy(Row):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         ACTIVE = "active", _("Open")

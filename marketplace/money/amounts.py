@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from marketplace.exceptions import InvalidAmount
+from marketplace.exceptions import InvalidAmount, require
 
 # More is a slip of the finger. Twelve digits before the point would still fit the ledger.
 LARGEST_AMOUNT_USD = Decimal("1000000.00")
@@ -24,12 +24,14 @@ def parse_amount(text: str) -> Decimal:
             % {"text": repr(text)}
         )
     amount_usd = Decimal(match[1])
-    if amount_usd > LARGEST_AMOUNT_USD:
-        raise InvalidAmount(
+    require(
+        amount_usd <= LARGEST_AMOUNT_USD,
+        InvalidAmount(
             _("$%(amount)s is more than $%(largest)s at once.")
             % {"amount": f"{amount_usd:,}", "largest": f"{LARGEST_AMOUNT_USD:,}"},
             code="too_large",
-        )
+        ),
+    )
     return amount_usd
 
 

@@ -150,10 +150,9 @@ def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
     """Dollars by kind of account, all that was ever earned, and all that was paid out."""
     sums = LedgerEntry.objects.order_by().values_list("account__kind")
     held: dict[str, Decimal] = dict(sums.annotate(Sum("amount_usd")))
-    earnings = LedgerEntry.objects.filter(
+    earned = LedgerEntry.objects.filter(
         account__kind=LedgerAccount.Kind.EARNINGS, amount_usd__gt=0
-    )
-    earned = earnings.aggregate(total=Sum("amount_usd"))["total"]
+    ).aggregate(total=Sum("amount_usd"))["total"]
     paid = Payout.objects.exclude(paid_at=None).aggregate(total=Sum("amount_usd"))["total"]
     balances = {
         str(kind): _cents(held.get(kind))

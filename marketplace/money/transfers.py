@@ -35,6 +35,7 @@ from marketplace.exceptions import (
     InvalidPayoutFile,
     RequesterDoesNotExist,
     first_or_raise,
+    require,
 )
 from marketplace.models import (
     Deposit,
@@ -132,17 +133,21 @@ def find_requester(public_id: str) -> Requester:
 
 
 def _check_amount(amount_usd: Decimal) -> None:
-    if not amount_usd.is_finite() or not CENT <= amount_usd <= LARGEST_AMOUNT_USD:
-        raise InvalidAmount(
+    require(
+        amount_usd.is_finite() and CENT <= amount_usd <= LARGEST_AMOUNT_USD,
+        InvalidAmount(
             _("A deposit is at least $%(least)s and at most $%(largest)s, not %(amount)s.")
             % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd},
             code="out_of_range",
-        )
-    if amount_usd != amount_usd.quantize(CENT):
-        raise InvalidAmount(
+        ),
+    )
+    require(
+        amount_usd == amount_usd.quantize(CENT),
+        InvalidAmount(
             _("A deposit is in whole cents, not %(amount)s.") % {"amount": amount_usd},
             code="fraction_of_cent",
-        )
+        ),
+    )
 
 
 def _find_repetition(
@@ -302,8 +307,7 @@ def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
     )
     for payout in unpaid:
         ledger.pay_out(amount_usd=payout.amount_usd, at=now)
-        payout.paid_at = now
-        payout.save(update_fields=["paid_at"])
+        payout.save_values(paid_at=now)
         note(
             "payout.paid",
             subject=str(payout.pk),
@@ -312,8 +316,7 @@ def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
         )
     for batch in PayoutBatch.objects.filter(payouts__in=unpaid, paid_at=None).distinct():
         if not batch.payouts.filter(paid_at=None).exists():
-            batch.paid_at = now
-            batch.save(update_fields=["paid_at"])
+            batch.save_values(paid_at=now)
     return len(unpaid)
 
 

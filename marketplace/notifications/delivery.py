@@ -249,8 +249,9 @@ class Delivery:
 
 
 def deliveries(now: datetime) -> list[Delivery]:
-    given_up = Q(created_at__gte=now - SHOWN_FOR)
-    open_rows = Notification.objects.unsent() | Notification.objects.given_up().filter(given_up)
+    open_rows = Notification.objects.unsent() | Notification.objects.given_up().filter(
+        Q(created_at__gte=now - SHOWN_FOR)
+    )
     is_waiting = Q(next_attempt_at__isnull=False)
     rows = (
         open_rows.order_by()

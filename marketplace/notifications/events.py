@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, NotificationUndeliverable
+from marketplace.exceptions import InvalidParameter, NotificationUndeliverable, require
 from marketplace.identifiers import new_entity_id
 from marketplace.models import (
     Assignment,
@@ -57,17 +57,21 @@ def require_deliverable(transport: str) -> None:
     match Transport(transport):
         case Transport.SQS | Transport.SNS:
             # On a machine of Amazon's this asks a service there, for a second at most.
-            if boto3.Session().get_credentials() is None:
-                raise NotificationUndeliverable(
+            require(
+                boto3.Session().get_credentials() is not None,
+                NotificationUndeliverable(
                     f"This marketplace has no AWS credentials, so it can send nothing to "
                     f"{transport}. Use the Transport HTTPS, or ask its operator."
-                )
+                ),
+            )
         case Transport.EMAIL:
-            if not settings.SENDS_MAIL:
-                raise NotificationUndeliverable(
+            require(
+                settings.SENDS_MAIL,
+                NotificationUndeliverable(
                     "This marketplace has no mail server, so it can send no e-mail. Use the "
                     "Transport HTTPS, or ask its operator."
-                )
+                ),
+            )
 
 
 def _is_queue(destination: str) -> bool:
@@ -83,13 +87,15 @@ def _check_email(requester: Requester, destination: str) -> None:
     _require("@" in destination, "an e-mail address")
     if settings.OWN_MACHINE:
         return
-    if not EmailAddress.objects.filter(
-        user__in=requester.users.all(), verified=True, email__iexact=destination
-    ).exists():
-        raise InvalidParameter(
+    require(
+        EmailAddress.objects.filter(
+            user__in=requester.users.all(), verified=True, email__iexact=destination
+        ).exists(),
+        InvalidParameter(
             "Destination must be an e-mail address that a user who acts for this requester has "
             "confirmed."
-        )
+        ),
+    )
 
 
 def _check_address(destination: str) -> None:
@@ -121,8 +127,7 @@ def _is_inside(host: str) -> bool:
 
 
 def _require(is_fine: object, shape: str) -> None:
-    if not is_fine:
-        raise InvalidParameter(f"Destination must be {shape}.")
+    require(is_fine, InvalidParameter(f"Destination must be {shape}."))
 
 
 ASSIGNMENT_EVENTS = tuple(
@@ -156,8 +161,10 @@ def update_settings(
     existing = NotificationSetting.objects.filter(hit_type=hit_type).first()
     if specification is not None:
         check_specification(hit_type.requester, specification)
-        if PING in specification.event_types:
-            raise InvalidParameter("Ping is an event of SendTestEventNotification only.")
+        require(
+            PING not in specification.event_types,
+            InvalidParameter("Ping is an event of SendTestEventNotification only."),
+        )
         specification.pk = existing.pk if existing else None
         specification.hit_type = hit_type
         existing = specification
@@ -184,8 +191,10 @@ def send_test_event(
 
 
 def check_specification(requester: Requester, specification: NotificationSetting) -> None:
-    if specification.version not in VERSIONS:
-        raise InvalidParameter(f"Version must be one of {', '.join(VERSIONS)}.")
+    require(
+        specification.version in VERSIONS,
+        InvalidParameter(f"Version must be one of {', '.join(VERSIONS)}."),
+    )
     if not specification.event_types:
         raise InvalidParameter("EventTypes must name at least one event.")
     check_destination(

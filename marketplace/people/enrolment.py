@@ -17,6 +17,7 @@ from marketplace.exceptions import (
     NameTaken,
     TooManyKeys,
     first_or_raise,
+    require,
 )
 from marketplace.models import AccessKey, AuditEntry, PaidBy, Requester, WorkerAccount
 from marketplace.money import ledger
@@ -67,8 +68,10 @@ MOST_KEYS = 20
 @transaction.atomic
 def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedKey:
     Requester.objects.select_for_update(no_key=True).get(pk=requester.pk)
-    if AccessKey.objects.filter(requester=requester, revoked_at=None).count() >= MOST_KEYS:
-        raise TooManyKeys(f"A requester has at most {MOST_KEYS} keys: revoke one first.")
+    require(
+        AccessKey.objects.filter(requester=requester, revoked_at=None).count() < MOST_KEYS,
+        TooManyKeys(f"A requester has at most {MOST_KEYS} keys: revoke one first."),
+    )
     key = create_key(requester=requester, label=label, at=clock.now())
     detail = {"is_of_a_user": user is not None}  # which stays known when the user is deleted
     note("key.issue", subject=key.access_key_id, user=user, requester=requester, detail=detail)
@@ -79,8 +82,7 @@ def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedK
 def revoke_key(*, requester: Requester, access_key_id: str, user: User | None) -> None:
     """Revoke a key; repeating it changes nothing."""
     mine = AccessKey.objects.filter(requester=requester, access_key_id=access_key_id)
-    if not mine.exists():
-        raise AccessKeyDoesNotExist(access_key_id)
+    require(mine.exists(), AccessKeyDoesNotExist(access_key_id))
     if mine.filter(revoked_at=None).update(revoked_at=clock.now()):
         note("key.revoke", subject=access_key_id, user=user, requester=requester)
 
@@ -115,8 +117,7 @@ def _make(requester: Requester, *, renew: bool) -> str:
     if row.encrypted_webhook_secret and not renew:
         return decrypt(row.encrypted_webhook_secret)
     secret = PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
-    row.encrypted_webhook_secret = encrypt(secret)
-    row.save(update_fields=["encrypted_webhook_secret"])
+    row.save_values(encrypted_webhook_secret=encrypt(secret))
     return secret
 
 
@@ -135,8 +136,7 @@ def issue_access_key(
     ledger.available_account(requester)
     if display_name:
         check_name(display_name)
-        requester.display_name = display_name
-        requester.save(update_fields=["display_name"])
+        requester.save_values(display_name=display_name)
     if deposit_usd is not None:
         deposit(requester=requester, amount_usd=deposit_usd)
     key = create_key(requester=requester, at=now)
@@ -179,8 +179,9 @@ def let_act_for(*, requester: Requester, username: str, is_owner: bool = False) 
 
 
 def create_worker(*, username: str, password: str) -> WorkerAccount:
-    if not password:
-        raise MarketplaceError("A worker needs a password: nobody can sign in without one.")
+    require(
+        password, MarketplaceError("A worker needs a password: nobody can sign in without one.")
+    )
     try:
         with transaction.atomic():
             user = User(username=username)
@@ -214,7 +215,9 @@ def find_worker(worker_id: str) -> WorkerAccount:
 
 def check_name(name: str) -> None:
     is_visible = name.isprintable() and not BLANK & set(name)
-    if not name.strip() or len(name) > 150 or not is_visible:
-        raise MarketplaceError(
+    require(
+        name.strip() and len(name) <= 150 and is_visible,
+        MarketplaceError(
             "A requester's name has 1 to 150 characters, all of them visible.", code="invalid_name"
-        )
+        ),
+    )

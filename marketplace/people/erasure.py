@@ -60,8 +60,7 @@ def seal_submissions_of(worker: WorkerAccount) -> None:
         for charge in RecruiterCharge.objects.filter(
             session=session, external_id=session.submission_id[:100]
         ):
-            charge.external_id = f"erased:{charge.pk}"
-            charge.save(update_fields=["external_id"])
+            charge.save_values(external_id=f"erased:{charge.pk}")
         RecruiterEvent.objects.filter(
             connection=session.connection, submission_id=session.submission_id
         ).update(submission_id="")

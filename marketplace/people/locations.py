@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.models import LocationStatement, WorkerAccount
 from marketplace.users import User
 
@@ -80,10 +80,12 @@ def state_location(
     locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
     if (locked.country, locked.subdivision) == (country, subdivision):
         return
-    if locked.country:
-        raise InvalidParameter(
+    require(
+        not locked.country,
+        InvalidParameter(
             _("Your country is settled. If it is wrong, or you have moved, ask the operator.")
-        )
+        ),
+    )
     _write(
         worker,
         country,
@@ -104,8 +106,7 @@ def correct_location(
 ) -> None:
     if not country or (error := locale_error(country, subdivision)):
         raise InvalidParameter(error if country else _("Say a country."), code="unknown_place")
-    if not reason.strip():
-        raise InvalidParameter(_("Say why the country is changed."))
+    require(reason.strip(), InvalidParameter(_("Say why the country is changed.")))
     _write(worker, country, subdivision, "operator", reason=reason.strip())
     detail = {"country": country, "subdivision": subdivision}
     note("worker.correct_location", subject=worker.worker_id, user=user, detail=detail)
@@ -129,8 +130,7 @@ def _write(
         reason=reason[:500],
         created_at=clock.now(),
     )
-    worker.country, worker.subdivision = country, subdivision
-    worker.save(update_fields=["country", "subdivision"])
+    worker.save_values(country=country, subdivision=subdivision)
 
 
 # Languages that workers say they know, by the ISO 639 codes that profiles and HITs share.

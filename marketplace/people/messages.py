@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.models import (
     Assignment,
     PaidBy,
@@ -92,8 +92,10 @@ def block_worker(*, requester: Requester, worker_id: str, reason: str) -> None:
     """Accept no more work from this worker, who is informed once. Accepted work may be finished
     and is paid. The protocol promises that the worker does not read the reason."""
     worker = find_worker(worker_id)
-    if WorkerBlock.objects.filter(requester=requester).count() >= MOST_BLOCKS:
-        raise InvalidParameter(f"A requester can block at most {MOST_BLOCKS:,} workers.")
+    require(
+        WorkerBlock.objects.filter(requester=requester).count() < MOST_BLOCKS,
+        InvalidParameter(f"A requester can block at most {MOST_BLOCKS:,} workers."),
+    )
     _, is_new = WorkerBlock.objects.update_or_create(
         requester=requester,
         worker=worker,

@@ -14,6 +14,7 @@ from marketplace.exceptions import (
     QualificationTypeAlreadyExists,
     QualificationTypeDoesNotExist,
     first_or_raise,
+    require,
 )
 from marketplace.models import (
     HitType,
@@ -77,13 +78,17 @@ def check_types(requirements: Sequence[RequirementValues]) -> dict[str, Qualific
         for row in (QualificationType.objects.filter(public_id__in=ids) if ids else ())
     }
     for public_id in sorted(ids):
-        if public_id not in types or types[public_id].deleted_at:
-            raise QualificationTypeDoesNotExist(public_id)
-        if types[public_id].status != QualificationType.Status.ACTIVE:
-            raise InvalidQualificationTypeState(
+        require(
+            public_id in types and not types[public_id].deleted_at,
+            QualificationTypeDoesNotExist(public_id),
+        )
+        require(
+            types[public_id].status == QualificationType.Status.ACTIVE,
+            InvalidQualificationTypeState(
                 f"QualificationType {public_id} is inactive. "
                 "This operation can be called with a status of: Active"
-            )
+            ),
+        )
     return types
 
 
@@ -135,13 +140,15 @@ def _check_values(
     if integers and locales:
         raise InvalidParameter("A requirement has IntegerValues or LocaleValues, not both.")
     if comparator in WITHOUT_VALUE:
-        if values:
-            raise InvalidParameter(f"{comparator} compares with nothing: give it no values.")
+        require(
+            not values, InvalidParameter(f"{comparator} compares with nothing: give it no values.")
+        )
         return
-    if not values:
-        raise InvalidParameter(f"{comparator} needs a value to compare with.")
-    if comparator not in OF_SETS and len(values) > 1:
-        raise InvalidParameter(f"{comparator} compares with one value, not {len(values)}.")
+    require(values, InvalidParameter(f"{comparator} needs a value to compare with."))
+    require(
+        comparator in OF_SETS or len(values) <= 1,
+        InvalidParameter(f"{comparator} compares with one value, not {len(values)}."),
+    )
     if bool(locales) != (type_id == LOCALE_ID):
         raise InvalidParameter(
             f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
@@ -204,17 +211,18 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
     qualification_type = first_or_raise(
         own.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
     )
-    if qualification_type.deleted_at:
-        raise InvalidQualificationTypeState(
+    require(
+        not qualification_type.deleted_at,
+        InvalidQualificationTypeState(
             "This operation can be called with a status of: Active,Inactive"
-        )
+        ),
+    )
     now = clock.now()
     for request in qualification_type.requests.filter(
         status__in=QualificationRequest.OPEN_STATUSES
     ).select_for_update(no_key=True):  # one may be granted right now
         requests.refuse(request, reason="This qualification was withdrawn.", at=now)
-    qualification_type.deleted_at = now
-    qualification_type.save(update_fields=["deleted_at"])
+    qualification_type.save_values(deleted_at=now)
 
 
 def find_type(public_id: str) -> QualificationType:
@@ -249,8 +257,7 @@ def _apply(row: QualificationType, values: TypeValues) -> None:
 
 def _check_test(values: TypeValues) -> None:
     if values.test is None:
-        if values.answer_key is not None:
-            raise InvalidParameter("An AnswerKey goes with a Test.")
+        require(values.answer_key is None, InvalidParameter("An AnswerKey goes with a Test."))
         return
     if values.test_duration_seconds is None:
         raise InvalidParameter("A Test needs a TestDurationInSeconds.")

@@ -157,8 +157,9 @@ def unmet_by_hit_type(
     hit_types = list(hit_types)
     requirements = QualificationRequirement.objects.filter(hit_type__in=hit_types)
     lacking = _with_work(worker, _lacking(worker, requirements))
-    requesters = {hit_type.requester_id for hit_type in hit_types}
-    blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
+    blocks = WorkerBlock.objects.filter(
+        worker=worker, requester__in={hit_type.requester_id for hit_type in hit_types}
+    )
     blocking = set(blocks.values_list("requester_id", flat=True))
     reason = _("This requester has chosen not to receive work from you.")
     blocked = (Unmet(Guard.ACCEPT, reason, code="blocked"),)
@@ -207,8 +208,7 @@ def _lacking(
 ) -> Mapping[int, list[Unmet]]:
     unmet_by_type: dict[int, list[Unmet]] = defaultdict(list)
     same = _entrances().order_by().filter(qualification_type=OuterRef("qualification_type"))
-    earned = requirements.annotate(is_earned=Exists(same))
-    rows = list(earned.select_related("qualification_type"))
+    rows = list(requirements.annotate(is_earned=Exists(same)).select_related("qualification_type"))
     if not rows:
         return unmet_by_type
     record = Record(worker)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace import clock
 from marketplace.documents.answers import parse_answer_key, read_given_answers
 from marketplace.exceptions import (
@@ -49,9 +49,7 @@ def disassociate(
 ) -> None:
     now = clock.now()
     qualification = find_qualification(qualification_type, worker, lock=True)
-    qualification.status = QualificationStatus.REVOKED
-    qualification.revoked_at = now
-    qualification.save(update_fields=["status", "revoked_at"])
+    qualification.save_values(status=QualificationStatus.REVOKED, revoked_at=now)
     _write_down(qualification, reason=reason, at=now)
 
 
@@ -93,8 +91,10 @@ def find_qualification(
         rows.select_for_update(no_key=True, of=("self",)) if lock else rows,
         QualificationDoesNotExist(),
     )
-    if qualification.status != QualificationStatus.GRANTED:
-        raise InvalidQualificationState("This operation can be called with a status of: Granted")
+    require(
+        qualification.status == QualificationStatus.GRANTED,
+        InvalidQualificationState("This operation can be called with a status of: Granted"),
+    )
     return qualification
 
 
@@ -178,8 +178,10 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
         request = _locked(request)
         if request.status == Status.STARTED:
             _hand_in(request, answer, now=now)
-    if request.status == Status.EXPIRED:
-        raise RequestRefused(_("The time for this test is over."), code="test_over")
+    require(
+        request.status != Status.EXPIRED,
+        RequestRefused(_("The time for this test is over."), code="test_over"),
+    )
     return request
 
 
@@ -200,10 +202,7 @@ def reject_request(*, requester: Requester, public_id: str, reason: str) -> None
 
 
 def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
-    request.status = Status.REJECTED
-    request.reason = reason
-    request.decided_at = at
-    request.save(update_fields=["status", "reason", "decided_at"])
+    request.save_values(status=Status.REJECTED, reason=reason, decided_at=at)
     name = request.qualification_type.name
     send_message(
         requester=request.qualification_type.requester,
@@ -215,19 +214,17 @@ def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
 
 def _grant(request: QualificationRequest, *, value: int | None, at: datetime) -> None:
     grant(qualification_type=request.qualification_type, worker=request.worker, value=value, at=at)
-    request.status = Status.GRANTED
-    request.decided_at = at
-    request.save(update_fields=["status", "decided_at"])
+    request.save_values(status=Status.GRANTED, decided_at=at)
 
 
 def _hand_in(request: QualificationRequest, answer: str, *, now: datetime) -> None:
-    request.answer = answer
-    request.submitted_at = now
-    request.status = Status.SUBMITTED
-    request.save(update_fields=["answer", "submitted_at", "status"])
+    request.save_values(answer=answer, submitted_at=now, status=Status.SUBMITTED)
     if request.answer_key:
-        value = parse_answer_key(request.answer_key).grade(read_given_answers(answer))
-        _grant(request, value=value, at=now)
+        _grant(
+            request,
+            value=parse_answer_key(request.answer_key).grade(read_given_answers(answer)),
+            at=now,
+        )
 
 
 def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
@@ -236,10 +233,12 @@ def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
     ).exclude(status=Status.STARTED)
     request = first_or_raise(own, QualificationRequestDoesNotExist(public_id))
     request = _locked(request)
-    if request.status != Status.SUBMITTED:
-        raise InvalidQualificationRequestState(
+    require(
+        request.status == Status.SUBMITTED,
+        InvalidQualificationRequestState(
             "This operation can be called with a status of: Submitted"
-        )
+        ),
+    )
     return request
 
 

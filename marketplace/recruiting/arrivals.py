@@ -18,7 +18,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import ChannelClosed, ParticipantUnknown
+from marketplace.exceptions import ChannelClosed, ParticipantUnknown, require
 from marketplace.models import (
     Invitation,
     PaidBy,
@@ -153,14 +153,15 @@ def recognise(
         if not study.is_open:
             raise ChannelClosed(_closed()) from error
         raise ParticipantUnknown(str(error), code=error.code) from error
-    if study.connection.kind == Kind.PROLIFIC and came.study not in ("", study.external_id):
-        raise ParticipantUnknown(_("This link is of another study."), code="other_study")
+    require(
+        study.connection.kind != Kind.PROLIFIC or came.study in ("", study.external_id),
+        ParticipantUnknown(_("This link is of another study."), code="other_study"),
+    )
     signed = parameters.get(PARAMETER, "")
     visit = Visit(study, invitation, came.participant, came.study, came.submission, signed, address)
     is_invited = invitation is not None or study.is_shared
     is_let_in = (study.is_open and is_invited) or has_begun(visit, known)
-    if not (is_let_in or _is_open_there(study) or _holds_place(visit)):
-        raise ChannelClosed(_closed())
+    require(is_let_in or _is_open_there(study) or _holds_place(visit), ChannelClosed(_closed()))
     return visit
 
 
@@ -177,11 +178,13 @@ def enter(visit: Visit, *, known: WorkerAccount | None, user_agent: str = "") ->
         )
     _require_sent(visit)
     worker = _account(visit, known)
-    if worker.user.has_usable_password():
-        raise ParticipantUnknown(
+    require(
+        not worker.user.has_usable_password(),
+        ParticipantUnknown(
             _("This link belongs to an account with a password: sign in to it."),
             code="has_password",
-        )
+        ),
+    )
     return start_session(
         study=visit.study,
         worker=worker,

@@ -81,8 +81,7 @@ def price_bonus(*, study: RecruitedStudy, worker_id: str, bonus: Decimal) -> Cos
             _("What the bonus costs was not heard: {problem}").format(problem=problem),
             code="unknown_price",
         ) from problem
-    study.quoted_bonus, study.quoted_bonus_cost = bonus, prepared.total
-    study.save(update_fields=["quoted_bonus", "quoted_bonus_cost"])
+    study.save_values(quoted_bonus=bonus, quoted_bonus_cost=prepared.total)
     return Cost(prepared.total, prepared.currency)
 
 
@@ -266,9 +265,8 @@ def receive_event(public_id: str, headers: Mapping[str, str], body: bytes) -> bo
     except NotVerified:
         # The workspace may have a new secret: it is asked for at the next call, but not at each
         # for as long as somebody sends what is not signed.
-        recently = clock.now() - ASKED_AGAIN_AFTER
         RecruiterConnection.objects.filter(
-            webhooks_checked_at__lt=recently, pk=connection.pk
+            webhooks_checked_at__lt=clock.now() - ASKED_AGAIN_AFTER, pk=connection.pk
         ).update(webhooks_checked_at=None)
         raise
     if event.submission and erased_among(connection, [event.submission]):
@@ -305,8 +303,7 @@ def follow_events(connection: RecruiterConnection, recruiter: Prolific) -> int:
     def follow(event: RecruiterEvent) -> None:
         with suppress(NotFound, ValueError):  # there is no such thing there any more
             changed[event.pk] += _follow(event, connection, recruiter)
-        event.followed_at = clock.now()
-        event.save(update_fields=["followed_at"])
+        event.save_values(followed_at=clock.now())
 
     with Patience() as patience:
         for event in connection.events.filter(followed_at=None).order_by("pk")[:MOST_AT_ONCE]:

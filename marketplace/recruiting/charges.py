@@ -105,8 +105,7 @@ def follow_pay(
     adds."""
     pays = [pay for pay, _n in posted.screen_outs or ()]
     if len(pays) == 1 and _is_pay(pays[0]) and pays[0] != study.screen_out_reward_there:
-        study.screen_out_reward_there = pays[0]
-        study.save(update_fields=["screen_out_reward_there"])
+        study.save_values(screen_out_reward_there=pays[0])
     reward = posted.reward
     if study.reward is None or reward is None or not _is_pay(reward):
         return
@@ -119,8 +118,7 @@ def follow_pay(
                 total = max(n_paid.count() * of_one.total, _total(study, Kind.REWARD))
                 _charge_the_rest(study, Kind.REWARD, Cost(total, of_one.currency))
     if reward != study.reward_there:
-        study.reward_there = reward
-        study.save(update_fields=["reward_there"])
+        study.save_values(reward_there=reward)
 
 
 def _is_pay(amount: Decimal) -> bool:

@@ -30,7 +30,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from encryption import decrypt, encrypt
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidParameter, RecruiterBusy
+from marketplace.exceptions import InvalidParameter, RecruiterBusy, require
 from marketplace.models import Intent, RecruiterConnection, Requester
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import Transport
@@ -191,11 +191,9 @@ def subscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
     if not ours.startswith("https://") and not theirs.startswith("http://"):
         return
     # Before the first of them can come.
-    connection.encrypted_webhook_secret = encrypt(recruiter.webhook_secret())
-    connection.save(update_fields=["encrypted_webhook_secret"])
+    connection.save_values(encrypted_webhook_secret=encrypt(recruiter.webhook_secret()))
     recruiter.subscribe(_address(connection))
-    connection.webhooks_checked_at = clock.now()
-    connection.save(update_fields=["webhooks_checked_at"])
+    connection.save_values(webhooks_checked_at=clock.now())
 
 
 def unsubscribe(connection: RecruiterConnection, recruiter: Prolific) -> None:
@@ -229,10 +227,12 @@ def connect_prolific(
     """Store the token, encrypted, after Prolific has accepted it. An existing connection of this
     name gets the new token."""
     _require_same_workspace(requester, name, workspace)
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidParameter(
+    require(
+        token.isascii() and token.isprintable() and " " not in token,
+        InvalidParameter(
             _("A token is one word of letters, digits and signs: copy it anew."), code="bad_token"
-        )
+        ),
+    )
     recruiter = _prolific(token, workspace)
     try:
         account = recruiter.check_credentials()
@@ -254,11 +254,12 @@ def connect_prolific(
         connection = _connection(requester, name)
         if not connection.encrypted_token:
             refuse_waiting_bonuses(connection)
-        connection.encrypted_token = encrypt(token)
-        connection.settings = connection.settings | facts
-        connection.problem, connection.webhooks_checked_at = "", None
-        changed = ["encrypted_token", "settings", "problem", "webhooks_checked_at"]
-        connection.save(update_fields=changed)
+        connection.save_values(
+            encrypted_token=encrypt(token),
+            settings=connection.settings | facts,
+            problem="",
+            webhooks_checked_at=None,
+        )
         note("recruiter.connect", subject=name, user=user, requester=requester)
     with suppress(RecruiterProblem):  # what changed is asked for without, and this tried again
         subscribe(connection, recruiter)
@@ -272,8 +273,7 @@ def offer_prolific(
     _require_same_workspace(requester, name, workspace)
     connection = _connection(requester, name)
     offer = {"token": token, "workspace": workspace, "project": project}
-    connection.encrypted_offer, connection.problem = encrypt(json.dumps(offer)), ""
-    connection.save(update_fields=["encrypted_offer", "problem"])
+    connection.save_values(encrypted_offer=encrypt(json.dumps(offer)), problem="")
     note("recruiter.offer", subject=name, requester=requester)
     return connection
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from encryption import decrypt
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.models import Intent, Outcome, RecruiterConnection, Session
 from marketplace.recruiting.connections import Patience
 from marketplace.recruiting.intents import (
@@ -86,8 +86,9 @@ def send_all(connection: RecruiterConnection, recruiter: Prolific) -> None:
         waiting = intents_of(connection, State.WRITTEN)
         # What they are paid for first; of a kind that fails each time the others are sent.
         for intent in sorted(waiting, key=lambda one: one.kind not in DECISIONS):
-            send = partial(_send_one, intent, recruiter)
-            patience.try_to(send, key=f"{intent.kind}:{intent.session_id}")
+            patience.try_to(
+                partial(_send_one, intent, recruiter), key=f"{intent.kind}:{intent.session_id}"
+            )
 
 
 def _send_one(intent: Intent, recruiter: Prolific) -> None:
@@ -236,8 +237,9 @@ def _decided(intent: Intent) -> None:
 def _send_verdict(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     if intent.kind == Kind.REJECT:
         by_default = intent.session.connection.settings.get("rejection_category", "OTHER")
-        category = RejectionCategory(intent.basis.get("category", by_default))
-        recruiter.reject(found.id, intent.text, category)
+        recruiter.reject(
+            found.id, intent.text, RejectionCategory(intent.basis.get("category", by_default))
+        )
     elif found.state == SubmissionState.REJECTED:
         recruiter.take_rejection_back(found.id)
     else:
@@ -334,11 +336,13 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
     if held.state == State.REFUSED and held.kind in DECISIONS and not was_done:
         _send_again(held)
         return
-    if held.state != State.UNCERTAIN:
-        raise InvalidParameter(
+    require(
+        held.state == State.UNCERTAIN,
+        InvalidParameter(
             _("This is not uncertain: it is {state}.").format(state=held.state),
             code="not_uncertain",
-        )
+        ),
+    )
     if held.kind == Kind.DOUBT:
         settle_doubt(doubt=held, is_left=was_done)
     elif not was_done:
@@ -363,8 +367,10 @@ def _note_done(held: Intent) -> None:
 
 
 def _send_again(refused: Intent) -> None:
-    if _is_decided_again(refused):
-        raise InvalidParameter(_("It was decided again since."), code="decided_again")
+    require(
+        not _is_decided_again(refused),
+        InvalidParameter(_("It was decided again since."), code="decided_again"),
+    )
     finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
     finished.update(state=DECIDED[Kind(refused.kind)])
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
 from marketplace.money.amounts import CENT
 from marketplace.recruiting.charges import MOST_REWARD
@@ -68,10 +68,12 @@ RANGE = re.compile(rf"({NUMBER})?\s*\.\.\s*({NUMBER})?")
 def filters_of(lines: Iterable[str]) -> tuple[Filter, ...]:
     filters = tuple(map(filter_of, lines))
     names = [one.filter_id for one in filters]
-    if len(names) > MOST_FILTERS:
-        raise InvalidParameter(
+    require(
+        len(names) <= MOST_FILTERS,
+        InvalidParameter(
             _("A study has at most %(n)s filters.") % {"n": MOST_FILTERS}, code="too_many_filters"
-        )
+        ),
+    )
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InvalidParameter(
             _("The filter %(name)s is there twice.") % {"name": twice}, code="repeated_filter"
@@ -85,11 +87,13 @@ def filter_of(line: str) -> Filter:
     if not NAME.fullmatch(name) or not is_line:
         text = _("A filter is a name and its values, as in age = 18..65, not “%(line)s”.")
         raise InvalidParameter(text % {"line": line[:80]}, code="bad_filter")
-    if name == EXCLUDING:
-        raise InvalidParameter(
+    require(
+        name != EXCLUDING,
+        InvalidParameter(
             _("Whose participants may not come is said by naming those studies."),
             code="excluding_filter",
-        )
+        ),
+    )
     if name.startswith("custom_"):
         # They list participants, whose ids are kept with their sessions and nowhere else.
         raise InvalidParameter(
@@ -200,8 +204,7 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
             study.refresh_from_db(fields=["external_id"])
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem), code=problem.code) from problem
-    study.quoted_places, study.quoted_cost = study.places, cost.total
-    study.save(update_fields=["quoted_places", "quoted_cost"])
+    study.save_values(quoted_places=study.places, quoted_cost=cost.total)
     return cost
 
 
@@ -216,8 +219,10 @@ def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
     recruiter = required_recruiter(study.connection)
     try:
         if study.external_id:
-            if recruiter.study(study.external_id).state != StudyState.DRAFT:
-                raise InvalidParameter(_("It is published: it can be stopped, not discarded."))
+            require(
+                recruiter.study(study.external_id).state == StudyState.DRAFT,
+                InvalidParameter(_("It is published: it can be stopped, not discarded.")),
+            )
             recruiter.delete_draft(study.external_id)
     except NotFound:
         pass  # by an earlier try whose answer was lost, or by a person there
@@ -238,24 +243,34 @@ def most_minutes(minutes: int) -> int:
 def _check(
     connection: RecruiterConnection, hit_type: HitType, values: Posting, places: int
 ) -> None:
-    if connection.requester_id != hit_type.requester_id:
-        raise InvalidParameter(_("A study is of a HIT type of the requester's own."))
-    if not 1 <= values.items_per_session <= MOST_ITEMS:
-        raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
+    require(
+        connection.requester_id == hit_type.requester_id,
+        InvalidParameter(_("A study is of a HIT type of the requester's own.")),
+    )
+    require(
+        1 <= values.items_per_session <= MOST_ITEMS,
+        InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS}),
+    )
     if not 0 <= places <= MOST_PLACES:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
-    if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
-        raise InvalidParameter(
+    require(
+        values.minutes >= 1 and most_minutes(values.minutes) <= MOST_MINUTES,
+        InvalidParameter(
             _("A participation takes from a minute to less than a day."), code="bad_minutes"
-        )
-    if not 0 < values.reward <= MOST_REWARD or values.reward != values.reward.quantize(CENT):
-        raise InvalidParameter(
+        ),
+    )
+    require(
+        0 < values.reward <= MOST_REWARD and values.reward == values.reward.quantize(CENT),
+        InvalidParameter(
             _("The reward is an amount of whole pence or cents above 0."), code="bad_reward"
-        )
-    if not set(values.devices) <= set(DEVICES):
-        raise InvalidParameter(
+        ),
+    )
+    require(
+        set(values.devices) <= set(DEVICES),
+        InvalidParameter(
             _("Devices are %(names)s.") % {"names": ", ".join(DEVICES)}, code="bad_devices"
-        )
+        ),
+    )
     _check_invited(values)
     _check_screen_out(values)
     _check_excluded(connection, values)
@@ -286,20 +301,26 @@ def _check_screen_out(values: Posting) -> None:
             _("Pay for who is screened out is an amount, and how many get it at most."),
             code="incomplete_screen_out",
         )
-    if not 0 < pay < values.reward or pay != pay.quantize(CENT):
-        raise InvalidParameter(
+    require(
+        0 < pay < values.reward and pay == pay.quantize(CENT),
+        InvalidParameter(
             _("Pay for who is screened out is less than the reward, in whole pence or cents."),
             code="bad_screen_out",
-        )
+        ),
+    )
 
 
 def _check_excluded(connection: RecruiterConnection, values: Posting) -> None:
-    if len(values.excluded) > MOST_EXCLUDED:
-        raise InvalidParameter(
+    require(
+        len(values.excluded) <= MOST_EXCLUDED,
+        InvalidParameter(
             _("A study excludes the participants of at most %(n)s others.") % {"n": MOST_EXCLUDED}
-        )
-    if any(one.connection_id != connection.pk for one in values.excluded):
-        raise InvalidParameter(_("Participants are known again at one recruiter's account only."))
+        ),
+    )
+    require(
+        not any(one.connection_id != connection.pk for one in values.excluded),
+        InvalidParameter(_("Participants are known again at one recruiter's account only.")),
+    )
 
 
 def _posted(recruiter: Prolific, study: RecruitedStudy) -> PostedStudy:

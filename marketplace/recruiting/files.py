@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from csv_cells import from_cell, to_cell
 from encryption import decrypt, encrypt
-from error_codes import InvalidValue
+from error_codes import InvalidValue, require
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter, InvalidStatusFile
@@ -223,15 +223,17 @@ def _lines(study: RecruitedStudy, file: TextIO, name: str) -> Iterator[tuple[int
     header = [_column(study, cell) for cell in next(reader, [])]
     if STATUS not in header:  # ours has it under the name of what we store
         header = [STATUS if column == "state" else column for column in header]
-    if STATUS not in header or not {SUBMISSION, PARTICIPANT} & set(header):
-        raise InvalidStatusFile(
+    require(
+        STATUS in header and {SUBMISSION, PARTICIPANT} & set(header),
+        InvalidStatusFile(
             _(
                 "%(name)s, line 1: the header needs the columns status, and submission_id or "
                 "participant_id."
             )
             % {"name": name},
             code="missing_column",
-        )
+        ),
+    )
     for cells in reader:
         texts = [from_cell(cell.strip()) for cell in cells]
         if any(cell.strip() for cell in cells):
@@ -271,11 +273,13 @@ def _session(study: RecruitedStudy, submission_id: str, participant_id: str) -> 
     matches = list(mine.order_by("pk")[:2])
     if len(matches) == 1:
         return matches[0]
-    if matches:
-        raise InvalidValue(
+    require(
+        not matches,
+        InvalidValue(
             _("this participant came more than once: say which one by submission_id."),
             code="ambiguous_participant",
-        )
+        ),
+    )
     raise InvalidValue(
         _("nobody came to this study as submission %(submission)s and participant %(participant)s.")
         % {"submission": submission_id or "-", "participant": participant_id or "-"},
@@ -322,8 +326,10 @@ def _note_reversal(session: Session) -> None:
 
 def _rejected(row: Row) -> bool:
     session = _locked(row)
-    if session.state == State.APPROVED:
-        raise InvalidAssignmentState(_("it is approved here, which can't be taken back."))
+    require(
+        session.state != State.APPROVED,
+        InvalidAssignmentState(_("it is approved here, which can't be taken back.")),
+    )
     for assignment in _undecided(session):
         review.reject_assignment(
             requester=session.study.requester,
@@ -352,9 +358,7 @@ def _decided(session: Session, state: str, kind: str) -> bool:
     n_done = waiting.update(state=Intent.State.DONE, done_at=clock.now())
     if session.state == state:
         return n_done > 0
-    session.state = state
-    session.ended_at = session.ended_at or clock.now()
-    session.save(update_fields=["state", "ended_at"])
+    session.save_values(state=state, ended_at=session.ended_at or clock.now())
     return True
 
 
@@ -385,8 +389,7 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
     """Ask the recruiter and store the answers of participants whose work is here; return how many.
     Nothing is kept of who did not consent, left or sent nothing."""
     recruiter = required_recruiter(study.connection)
-    if not study.external_id:
-        raise InvalidParameter(_("This recruiter has no demographics."))
+    require(study.external_id, InvalidParameter(_("This recruiter has no demographics.")))
     answered = Assignment.objects.handed_in().filter(session_item__session=OuterRef("pk"))
     mine = Session.objects.filter(Exists(answered), study=study)
     mine = mine.exclude(state=Session.State.RETURNED).exclude(outcome=Outcome.NO_CONSENT)
@@ -420,8 +423,7 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
 
 
 def request_demographics(*, study: RecruitedStudy, user: User | None = None) -> None:
-    if not can_fetch(study):
-        raise InvalidParameter(_("This recruiter has no demographics."))
+    require(can_fetch(study), InvalidParameter(_("This recruiter has no demographics.")))
     request_job(kind=FETCH_DEMOGRAPHICS, arguments={"study": study.pk}, requested_by=user)
 
 

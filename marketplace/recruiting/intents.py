@@ -20,6 +20,7 @@ from marketplace.exceptions import (
     InvalidAssignmentState,
     InvalidParameter,
     first_or_raise,
+    require,
 )
 from marketplace.hits import review
 from marketplace.hits.review import LARGEST_BONUS_USD, Bonus
@@ -208,8 +209,10 @@ def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None
     again = Intent.objects.filter(pk=known.pk, state=Intent.State.REFUSED, session=session)
     facts: dict[str, Any] = {"problem": "", "done_at": None, "sent_at": None, "basis": {}}
     facts |= {"amount": bonus.amount_usd, "text": bonus.reason}
-    if not again.update(state=Intent.State.WRITTEN, **facts):
-        raise DuplicateRequest("bonus payment", str(known.pk))
+    require(
+        again.update(state=Intent.State.WRITTEN, **facts),
+        DuplicateRequest("bonus payment", str(known.pk)),
+    )
 
 
 @transaction.atomic
@@ -237,10 +240,12 @@ def request_bonus_in(
 
 
 def require_bonus_amount(bonus: Decimal) -> None:
-    if not CENT <= bonus <= LARGEST_BONUS_USD or bonus != bonus.quantize(CENT):
-        raise InvalidParameter(
+    require(
+        CENT <= bonus <= LARGEST_BONUS_USD and bonus == bonus.quantize(CENT),
+        InvalidParameter(
             f"A bonus is from {CENT} to {LARGEST_BONUS_USD:,}, in whole cents.", code="bad_amount"
-        )
+        ),
+    )
 
 
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
@@ -263,10 +268,12 @@ def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
 
 
 def _same_bonus(asked: Intent, worker_id: str, bonus: Decimal) -> Intent:
-    if (asked.session.worker.worker_id, asked.amount) != (worker_id, bonus):
-        raise InvalidParameter(
+    require(
+        (asked.session.worker.worker_id, asked.amount) == (worker_id, bonus),
+        InvalidParameter(
             "This request_token was another bonus's: use one for each.", code="token_used"
-        )
+        ),
+    )
     return asked
 
 
@@ -334,8 +341,7 @@ def _is_decided(session: Session, kind: str) -> bool:
 
 
 def last_decision(session: Session) -> Intent | None:
-    decisions = Intent.objects.filter(session=session, kind__in=DECISIONS)
-    return decisions.order_by("-pk").first()
+    return Intent.objects.filter(session=session, kind__in=DECISIONS).order_by("-pk").first()
 
 
 def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
@@ -360,8 +366,7 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
     _write(session, kind, f"{kind}:{session.pk}:{n}", text=feedback, basis=basis)
     if session.state == SessionState.STARTED:
         return  # the participant is still at work: it is decided when they have finished
-    session.state = state
-    session.save(update_fields=["state"])
+    session.save_values(state=state)
 
 
 def _write(

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from encryption import decrypt, encrypt, reencrypt_column, seals
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, ParticipantUnknown, first_or_raise
+from marketplace.exceptions import InvalidParameter, ParticipantUnknown, first_or_raise, require
 from marketplace.hits import lifecycle
 from marketplace.identifiers import new_person_id
 from marketplace.models import (
@@ -105,8 +105,7 @@ def require_named_groups(connection: RecruiterConnection) -> None:
                 "named the old one, and let them in: stop them, and draft them anew."
             )
             problems.append(text.format(study=study.name, studies=names))
-    if problems:
-        raise RecruiterProblem(" ".join(problems), code="group_deleted")
+    require(not problems, RecruiterProblem(" ".join(problems), code="group_deleted"))
 
 
 def _names(studies: QuerySet[RecruitedStudy], before: datetime) -> str:
@@ -134,8 +133,7 @@ def follow_blocks(connection: RecruiterConnection, recruiter: Prolific) -> None:
         connection.blocked_group_id, connection.blocked_worker_ids = "", []
         blocked_group_of(recruiter, connection)
         _note_made_anew(f"connection:{connection.pk}")
-        connection.blocked_group_anew_at = clock.now()
-        connection.save(update_fields=["blocked_group_anew_at"])
+        connection.save_values(blocked_group_anew_at=clock.now())
         _follow_blocked_group(connection, recruiter)
 
 
@@ -151,8 +149,9 @@ def _note_made_anew(key: str) -> None:
 
 def _follow_blocked_group(connection: RecruiterConnection, recruiter: Prolific) -> None:
     sessions = Session.objects.filter(connection=connection).exclude(encrypted_participant_id="")
-    blocks = WorkerBlock.objects.filter(requester=connection.requester_id)
-    blocked = sessions.filter(worker__blocks__in=blocks)
+    blocked = sessions.filter(
+        worker__blocks__in=WorkerBlock.objects.filter(requester=connection.requester_id)
+    )
     wanted, present = _ids_by_worker(blocked), set(connection.blocked_worker_ids)
     if set(wanted) == present:
         _look_for(recruiter, connection.blocked_group_id)

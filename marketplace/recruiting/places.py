@@ -168,9 +168,11 @@ class Demand:
             theirs = self.judgments_of(other) if is_part else wanted
             n_elsewhere += free
             n_given += min(free * other.items_per_session, sum(theirs))
-        left = max(0, sum(wanted) - n_given)
-        most = max(0, max(wanted, default=0) - n_elsewhere)
-        return n_elsewhere, places_needed(left, most, study.items_per_session)
+        return n_elsewhere, places_needed(
+            max(0, sum(wanted) - n_given),
+            max(0, max(wanted, default=0) - n_elsewhere),
+            study.items_per_session,
+        )
 
     def _others_open(self, study: RecruitedStudy) -> list[RecruitedStudy]:
         # Only those whose free places are for the same judgments.
@@ -185,14 +187,16 @@ class Demand:
 
 
 def _too_many(n_judgments: int, n_needed: int, n_free: int, n_elsewhere: int) -> str:
-    places = ngettext("%(n)s place", "%(n)s places", n_needed) % {"n": f"{n_needed:,}"}
     text = ngettext(
         "%(n)s judgment is left to give, which needs %(places)s; whoever came on another would "
         "find nothing to do.",
         "%(n)s judgments are left to give, which need %(places)s; whoever came on another would "
         "find nothing to do.",
         n_judgments,
-    ) % {"n": f"{n_judgments:,}", "places": places}
+    ) % {
+        "n": f"{n_judgments:,}",
+        "places": ngettext("%(n)s place", "%(n)s places", n_needed) % {"n": f"{n_needed:,}"},
+    }
     free = ngettext(
         "%(n)s place of the study is free already.",
         "%(n)s places of the study are free already.",

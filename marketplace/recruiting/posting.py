@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import PaidBy, RecruitedStudy, RecruiterCharge, RecruiterConnection
 from marketplace.recruiting.charges import follow_pay
@@ -53,10 +53,10 @@ def publish_study(*, study: RecruitedStudy, confirmed: Decimal, user: User | Non
         if posted.state == StudyState.DRAFT:  # and not by a try before, whose answer was lost
             require_work(study, posted.places)
             _require_same_pay(study, posted)
-        of_places = _quote(study, recruiter, posted.places, posted.places)
-        cost = with_screen_outs(study, recruiter, of_places)
-        study.quoted_cost = cost.total
-        study.save(update_fields=["quoted_cost"])
+        cost = with_screen_outs(
+            study, recruiter, _quote(study, recruiter, posted.places, posted.places)
+        )
+        study.save_values(quoted_cost=cost.total)
     except RecruiterProblem as problem:
         raise InvalidParameter(str(problem), code=problem.code) from problem
     _require_confirmed(study, cost, confirmed)
@@ -145,11 +145,13 @@ def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
         raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
     posted = recruiter.study(study.external_id)
     present = posted.places
-    if total < present:
-        raise InvalidParameter(
+    require(
+        total >= present,
+        InvalidParameter(
             _("It has %(n)s places, and places can only grow.") % {"n": f"{present:,}"},
             code="fewer_places",
-        )
+        ),
+    )
     if total > present:
         require_work(study, total - present, n_present=present)
         _require_same_pay(study, posted)
@@ -161,8 +163,7 @@ def _quote(study: RecruitedStudy, recruiter: Prolific, total: int, n_places: int
         raise InvalidParameter(_("This draft is of before rewards were kept: draft it anew."))
     nothing = Cost(Decimal("0.00"), study.connection.settings.get("currency", ""))
     cost = recruiter.cost(study.reward, n_places) if n_places else nothing
-    study.quoted_places, study.quoted_cost = total, cost.total
-    study.save(update_fields=["quoted_places", "quoted_cost"])
+    study.save_values(quoted_places=total, quoted_cost=cost.total)
     return cost
 
 
@@ -257,16 +258,14 @@ def follow_study(study: RecruitedStudy, recruiter: Prolific) -> bool:
         rows.update(n_payable_there=None)
         # What was not done as it stood before is no matter of how it stands now.
         rows.filter(action="").update(problem="")
-    study.state = after
-    study.save(update_fields=["state"])
+    study.save_values(state=after)
     is_charged = before != State.DRAFT
     follow_pay(study, recruiter, posted, is_charged=is_charged)
     # Last, so that more places are charged another time where their price can't be asked now.
     if is_charged and places > study.places:
         n_more, key = places - study.places, f"{study.external_id}:{places}"
         _charge(study, recruiter, posted, n_more, key)
-    study.places = places
-    study.save(update_fields=["places"])
+    study.save_values(places=places)
     return after != before
 
 

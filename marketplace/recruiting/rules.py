@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
+from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy, require
 from marketplace.hits import creation
 from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.hits.creation import HitTypeValues, HitValues
@@ -116,8 +116,9 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
     if not _has_rules(requester):
         return creation.create_hit(requester=requester, type_values=type_values, values=values)
     with transaction.atomic():
-        hit_type = creation.create_hit_type(requester=requester, values=type_values)
-        return _create_attached(requester, hit_type, values)
+        return _create_attached(
+            requester, creation.create_hit_type(requester=requester, values=type_values), values
+        )
 
 
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
@@ -151,12 +152,14 @@ def require_possible(hit_type: HitType, recruiter: str) -> None:
         for each in stored_requirements(hit_type.public_id)
         if (system := find_system(each.type_id)) is not None
     ]
-    if names:
-        raise InvalidParameter(
+    require(
+        not names,
+        InvalidParameter(
             f"Nothing is known here of {', '.join(names)} of participants whom {recruiter} sends, "
             f"so that none could do these HITs. Leave the requirement out, and choose whom "
             f"{recruiter} invites there."
-        )
+        ),
+    )
 
 
 def _attach(requester: Requester, hit_type: HitType) -> None:
@@ -192,22 +195,30 @@ def _check(connection: RecruiterConnection, values: RuleValues) -> None:
         raise InvalidParameter(
             _("This connection has no token: connect it first."), code="disconnected"
         )
-    if not 1 <= values.items_per_session <= MOST_ITEMS:
-        raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
-    if values.minutes < 1 or most_minutes(values.minutes) > MOST_MINUTES:
-        raise InvalidParameter(_("A participation takes from a minute to less than a day."))
+    require(
+        1 <= values.items_per_session <= MOST_ITEMS,
+        InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS}),
+    )
+    require(
+        values.minutes >= 1 and most_minutes(values.minutes) <= MOST_MINUTES,
+        InvalidParameter(_("A participation takes from a minute to less than a day.")),
+    )
     amounts = [values.most_cost, *([] if values.reward is None else [values.reward])]
-    if any(not 0 < one <= MOST_REWARD or one != one.quantize(CENT) for one in amounts):
-        raise InvalidParameter(
+    require(
+        not any(not 0 < one <= MOST_REWARD or one != one.quantize(CENT) for one in amounts),
+        InvalidParameter(
             _("The reward is an amount of whole pence or cents above 0."), code="bad_amount"
-        )
+        ),
+    )
     currency = connection.settings.get("currency", "")
     if values.reward is None and currency != "USD":
         text = _("The account is in {currency}, and HITs' rewards in dollars: say a reward.")
         raise InvalidParameter(text.format(currency=currency), code="reward_missing")
     open_rules = RecruitingRule.objects.filter(requester=connection.requester, ended_at=None)
-    if open_rules.count() >= MOST_RULES:
-        raise InvalidParameter(_("A requester has at most %(n)s rules.") % {"n": MOST_RULES})
+    require(
+        open_rules.count() < MOST_RULES,
+        InvalidParameter(_("A requester has at most %(n)s rules.") % {"n": MOST_RULES}),
+    )
 
 
 # Studies of HIT types that a rule has attached: drafted once no more HITs come, published and
@@ -287,8 +298,7 @@ def _follow(attached: AttachedHitType, now: datetime) -> None:
         cost = send_draft(study=study)
         _commit(attached, cost.total)
         publish_study(study=study, confirmed=cost.total)
-        attached.ended_at = None
-        attached.save(update_fields=["ended_at"])
+        attached.save_values(ended_at=None)
         _note_pending(attached, None)
         return
     places = _places_in_all(study)
@@ -338,8 +348,7 @@ def _end(attached: AttachedHitType, study: RecruitedStudy | None, now: datetime)
     if study is not None and study.state == State.DRAFT:
         discard_draft(study=study)
     if attached.ended_at is None:
-        attached.ended_at = now
-        attached.save(update_fields=["ended_at"])
+        attached.save_values(ended_at=now)
 
 
 def _places_in_all(study: RecruitedStudy) -> int:
@@ -372,17 +381,18 @@ def _write(attached: AttachedHitType) -> RecruitedStudy:
     reward = rule.reward
     if reward is None:
         reward = attached.hit_type.reward_usd * rule.items_per_session
-    values = Posting(
-        reward=reward,
-        minutes=rule.minutes,
-        items_per_session=rule.items_per_session,
-        places=_places_of(attached),
+    study = write_draft(
+        connection=rule.connection,
+        hit_type=attached.hit_type,
+        values=Posting(
+            reward=reward,
+            minutes=rule.minutes,
+            items_per_session=rule.items_per_session,
+            places=_places_of(attached),
+        ),
     )
-    study = write_draft(connection=rule.connection, hit_type=attached.hit_type, values=values)
-    study.attached = attached
-    study.save(update_fields=["attached"])
-    attached.ended_at = None
-    attached.save(update_fields=["ended_at"])
+    study.save_values(attached=attached)
+    attached.save_values(ended_at=None)
     return study
 
 
@@ -392,8 +402,7 @@ def _commit(attached: AttachedHitType, cost: Decimal) -> None:
 
 
 def _note_pending(attached: AttachedHitType, cost: Decimal | None) -> None:
-    attached.pending_cost = cost
-    attached.save(update_fields=["pending_cost"])
+    attached.save_values(pending_cost=cost)
 
 
 def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
@@ -402,6 +411,9 @@ def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
     left = rule.most_cost - spent - (pending or Decimal(0))
     if cost > left:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
-        currency = rule.connection.settings.get("currency", "")
-        facts = {"cost": cost, "currency": currency, "most": rule.most_cost}
+        facts = {
+            "cost": cost,
+            "currency": rule.connection.settings.get("currency", ""),
+            "most": rule.most_cost,
+        }
         raise InvalidParameter(text.format(left=left.quantize(CENT), **facts), code="over_budget")

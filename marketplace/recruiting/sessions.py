@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import AssignmentClosed, NotQualified, ParticipantUnknown
+from marketplace.exceptions import AssignmentClosed, NotQualified, ParticipantUnknown, require
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import (
     answer_document,
@@ -71,8 +71,10 @@ def start_session(
     has_settled = waits = False
     while True:
         if (known := _find(study, submission_id)) is not None:
-            if known.worker_id != worker.pk or known.study_id != study.pk:
-                raise ParticipantUnknown("This submission is another participant's.")
+            require(
+                known.worker_id == worker.pk and known.study_id == study.pk,
+                ParticipantUnknown("This submission is another participant's."),
+            )
             return known
         try:
             with transaction.atomic():
@@ -172,8 +174,10 @@ def complete_if_done(session_id: int) -> bool:
 def end_session(*, session: Session, outcome: str) -> Session:
     """End a session without completing it, and free what was not handed in; withdrawn consent
     frees all of it. An earlier outcome stays."""
-    if outcome == Outcome.COMPLETED:
-        raise ValueError("outcome must not be completed: that follows from the items")
+    require(
+        outcome != Outcome.COMPLETED,
+        ValueError("outcome must not be completed: that follows from the items"),
+    )
     locked = _locked(session.pk)
     if not locked.outcome and locked.state == State.STARTED:
         _decide(locked, outcome)
@@ -320,9 +324,7 @@ def _decided_state(session: Session) -> str:
 
 
 def _set_state(session: Session, state: str) -> None:
-    session.state = state
-    session.ended_at = session.ended_at or clock.now()
-    session.save(update_fields=["state", "ended_at"])
+    session.save_values(state=state, ended_at=session.ended_at or clock.now())
 
 
 def free_items(session: Session, status: str) -> None:

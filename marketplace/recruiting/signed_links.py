@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey, RSAPublicNumbers
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from error_codes import require
 from marketplace.recruiting.records import Arrival, NotVerified, Unreachable
 
 ALGORITHM = "RS256"
@@ -94,10 +95,10 @@ def verify_signed_link(
     parameter that link and token both state must be the same. Raises NotVerified, its subclass
     Expired, or Unreachable if the keys cannot be fetched."""
     signed, signature, header, claims = _parts(parameters.get(PARAMETER, ""))
-    if header.get("alg") != ALGORITHM:
-        raise NotVerified(
-            f"The link's token must be signed by {ALGORITHM}.", code="other_algorithm"
-        )
+    require(
+        header.get("alg") == ALGORITHM,
+        NotVerified(f"The link's token must be signed by {ALGORITHM}.", code="other_algorithm"),
+    )
     key = keys.key(str(header.get("kid", "")))
     try:
         key.verify(signature, signed, PKCS1v15(), SHA256())
@@ -113,8 +114,10 @@ def verify_signed_link(
 
 def _parts(token: str) -> tuple[bytes, bytes, Mapping[str, Any], Mapping[str, Any]]:
     """What is signed, the signature, the header and the claims. Raises NotVerified."""
-    if not token or len(token) > LONGEST_TOKEN or token.count(".") != 2:
-        raise NotVerified("The link has no signed token, or a damaged one.", code="damaged_token")
+    require(
+        token and len(token) <= LONGEST_TOKEN and token.count(".") == 2,
+        NotVerified("The link has no signed token, or a damaged one.", code="damaged_token"),
+    )
     signed, _dot, signature = token.rpartition(".")
     try:
         header, claims = (json.loads(_decoded(part)) for part in signed.split("."))
@@ -132,20 +135,25 @@ def _check_time(claims: Mapping[str, Any], now: datetime) -> None:
         raise NotVerified(
             "The link's token does not say how long it is good for.", code="missing_times"
         )
-    if start > present + LEEWAY_SECONDS or not 0 < end - start <= LONGEST_LIFE_SECONDS:
-        raise NotVerified("The link's times can't be right.", code="bad_times")
-    if present > end + LEEWAY_SECONDS:
-        raise Expired("The link has expired.")
+    require(
+        start <= present + LEEWAY_SECONDS and 0 < end - start <= LONGEST_LIFE_SECONDS,
+        NotVerified("The link's times can't be right.", code="bad_times"),
+    )
+    require(present <= end + LEEWAY_SECONDS, Expired("The link has expired."))
 
 
 def _check_place(claims: Mapping[str, Any], url: str) -> None:
-    if claims.get("iss") != ISSUER:
-        raise NotVerified("The link's token is another issuer's.", code="other_issuer")
+    require(
+        claims.get("iss") == ISSUER,
+        NotVerified("The link's token is another issuer's.", code="other_issuer"),
+    )
     audience = claims.get("aud")
     places = audience if isinstance(audience, list) else [audience]
     here = _host(url)
-    if not here or here not in {_host(place) for place in places}:
-        raise NotVerified("The link's token is for another site.", code="other_site")
+    require(
+        here and here in {_host(place) for place in places},
+        NotVerified("The link's token is for another site.", code="other_site"),
+    )
 
 
 def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str]) -> Arrival:
@@ -154,17 +162,19 @@ def _arrival(claims: Mapping[str, Any], study: str, parameters: Mapping[str, str
         raise NotVerified("The link's token does not say who arrives.", code="missing_participant")
     facts = {name.upper(): value for name, value in said.items()}
     submission, participant = facts.get("SESSION_ID"), facts.get("PROLIFIC_PID")
-    if facts.get("STUDY_ID") != study:
-        raise NotVerified("The link's token is for another study.", code="other_study")
+    require(
+        facts.get("STUDY_ID") == study,
+        NotVerified("The link's token is for another study.", code="other_study"),
+    )
     if not submission or submission != claims.get("sub"):
         raise NotVerified("The link's token is for another submission.", code="other_submission")
     if not isinstance(participant, str) or not participant:
         raise NotVerified("The link's token does not say who arrives.", code="missing_participant")
     for name in ("SESSION_ID", "PROLIFIC_PID", "STUDY_ID"):
-        if name in parameters and parameters[name] != facts[name]:
-            raise NotVerified(
-                f"The link's {name} is not the one that was signed.", code="changed_id"
-            )
+        require(
+            name not in parameters or parameters[name] == facts[name],
+            NotVerified(f"The link's {name} is not the one that was signed.", code="changed_id"),
+        )
     return Arrival(study=study, submission=submission, participant=participant)
 
 
@@ -174,8 +184,10 @@ def _fetch(url: str) -> dict[str, RSAPublicKey]:
             url, timeout=SECONDS_TO_ANSWER, allow_redirects=False, stream=True
         ) as response:
             content = next(response.iter_content(MOST_BYTES + 1), b"")
-            if response.status_code != 200 or len(content) > MOST_BYTES:
-                raise Unreachable("The recruiter's public keys can't be had.", code="no_keys")
+            require(
+                response.status_code == 200 and len(content) <= MOST_BYTES,
+                Unreachable("The recruiter's public keys can't be had.", code="no_keys"),
+            )
             return {
                 row["kid"]: _key(row) for row in json.loads(content)["keys"] if _is_for_signing(row)
             }
@@ -193,8 +205,7 @@ def _is_for_signing(row: Mapping[str, Any]) -> bool:
 def _key(row: Mapping[str, Any]) -> RSAPublicKey:
     numbers = (int.from_bytes(_decoded(row[name]), "big") for name in ("e", "n"))
     key = RSAPublicNumbers(*numbers).public_key()
-    if key.key_size < SHORTEST_KEY_BITS:
-        raise ValueError("the key is too short")
+    require(key.key_size >= SHORTEST_KEY_BITS, ValueError("the key is too short"))
     return key
 
 

@@ -25,7 +25,7 @@ from django.db.models import (
 from django.db.models.functions import RowNumber
 from django.urls import reverse
 
-from marketplace.exceptions import InvalidParameter
+from marketplace.exceptions import InvalidParameter, require
 from marketplace.models import (
     Assignment,
     Intent,
@@ -108,8 +108,9 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
         default=F("pk"),
         output_field=BigIntegerField(),
     )
-    place = Window(RowNumber(), partition_by=[F("session__study"), is_refused], order_by=[age])
-    first = rows.annotate(place=place).filter(place__lte=MOST_CALLS)
+    first = rows.annotate(
+        place=Window(RowNumber(), partition_by=[F("session__study"), is_refused], order_by=[age])
+    ).filter(place__lte=MOST_CALLS)
     return [_call(one, has_ids=has_ids) for one in first.order_by(is_refused, age)]
 
 
@@ -236,8 +237,9 @@ def decisions_of(requester: Requester, *, after: str) -> tuple[list[dict[str, st
             raise InvalidParameter("after must be a time, or what the last answer said.") from error
         if moment.tzinfo is None or not 0 <= last < 2**63:
             raise InvalidParameter("after must be a time with its zone.")
-        if not 1 < moment.year < 9999:
-            raise InvalidParameter("after must be a time of these centuries.")
+        require(
+            1 < moment.year < 9999, InvalidParameter("after must be a time of these centuries.")
+        )
         rows = rows.filter(Q(closed_at__gt=moment) | Q(closed_at=moment, pk__gt=last))
     found = list(
         rows.only("public_id", "status", "closed_at").order_by("closed_at", "pk")[:MOST_DECISIONS]

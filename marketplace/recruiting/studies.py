@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from encryption import decrypt
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, first_or_raise
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, first_or_raise, require
 from marketplace.hits.assignments import let_recruiter_pay
 from marketplace.models import (
     HitType,
@@ -146,10 +146,12 @@ def repeated_parameter(*names: str) -> str:
 
 def _read(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
-    if len(value) > LONGEST_ID or not value.isprintable() or _is_unfilled(value):
-        raise NotVerified(
+    require(
+        len(value) <= LONGEST_ID and value.isprintable() and not _is_unfilled(value),
+        NotVerified(
             _("What the link says for %(name)s is not an id.") % {"name": name}, code="bad_id"
-        )
+        ),
+    )
     return value
 
 
@@ -243,9 +245,9 @@ def create_codes(
 ) -> None:
     """A code per possible outcome. `completed` replaces the random code of completion; the
     redirect address is used for every outcome or for completion only."""
-    outcomes = [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
     codes = {
-        outcome: "".join(secrets.choice(ALPHABET) for _ in range(LENGTH)) for outcome in outcomes
+        outcome: "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+        for outcome in [*DECIDED, *([Outcome.INCOMPATIBLE_DEVICE] if study.devices else [])]
     }
     if completed:
         codes[Outcome.COMPLETED] = completed
@@ -341,10 +343,10 @@ def invite(
     *, study: RecruitedStudy, labels: Sequence[str], user: User | None = None
 ) -> list[Invitation]:
     require_own_lab(study)
-    if not 1 <= len(labels) <= MOST_INVITATIONS:
-        raise InvalidParameter(
-            _("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}
-        )
+    require(
+        1 <= len(labels) <= MOST_INVITATIONS,
+        InvalidParameter(_("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}),
+    )
     RecruitedStudy.objects.select_for_update(no_key=True).get(pk=study.pk)
     active = study.invitations.filter(revoked_at=None)
     present = set(active.values_list("label", flat=True))
@@ -398,8 +400,7 @@ def set_ways_back(
         if error := address_error(address):
             raise InvalidParameter(error)
     for code in study.codes.filter(outcome__in=addresses):
-        code.redirect_url = addresses[code.outcome]
-        code.save(update_fields=["redirect_url"])
+        code.save_values(redirect_url=addresses[code.outcome])
     note("study.set_ways_back", subject=study.name, user=user, requester=study.requester)
 
 
@@ -419,18 +420,24 @@ def find_study(requester: Requester, token: str) -> RecruitedStudy:
 
 
 def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None:
-    if hit_type.requester_id != requester.pk:
-        raise InvalidParameter(
+    require(
+        hit_type.requester_id == requester.pk,
+        InvalidParameter(
             _("A study is of a HIT type of the requester's own."), code="not_own_hit_type"
-        )
-    if values.kind == Kind.LINK_PANEL and not (values.panel and values.worker_parameter):
-        raise InvalidParameter(
+        ),
+    )
+    require(
+        values.kind != Kind.LINK_PANEL or (values.panel and values.worker_parameter),
+        InvalidParameter(
             _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
-        )
+        ),
+    )
     parameters = (values.worker_parameter, values.study_parameter, values.session_parameter)
     if error := repeated_parameter(*parameters):
         raise InvalidParameter(error, code="repeated_parameter")
-    if not 1 <= values.items_per_session <= MOST_ITEMS:
-        raise InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS})
+    require(
+        1 <= values.items_per_session <= MOST_ITEMS,
+        InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS}),
+    )
     if error := address_error(values.redirect_url):
         raise InvalidParameter(error, code="bad_address")

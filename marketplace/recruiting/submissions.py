@@ -491,8 +491,7 @@ def take_over(session: Session, state: str) -> str:
         _decide_one(locked, public_id, is_approved=is_approved)
     if state == SessionState.REJECTED:
         free_items(locked, Assignment.Status.RETURNED)
-    locked.state = state
-    locked.save(update_fields=["state"])
+    locked.save_values(state=state)
     return state
 
 

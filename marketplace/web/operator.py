@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
-from marketplace.exceptions import DepositSpent, DuplicateDeposit, InvalidAmount
+from marketplace.exceptions import DepositSpent, DuplicateDeposit, InvalidAmount, require
 from marketplace.models import AuditEntry, Deposit, LedgerAudit, PayoutBatch, Requester
 from marketplace.money import ledger, transfers
 from marketplace.money.amounts import CENT, parse_amount
@@ -35,10 +35,10 @@ class AmountField(forms.CharField):
             amount_usd = parse_amount(text)
         except InvalidAmount as error:
             raise forms.ValidationError(str(error), code=error.code) from error
-        if amount_usd < CENT:
-            raise forms.ValidationError(
-                _("At least $%(amount)s.") % {"amount": CENT}, code="too_small"
-            )
+        require(
+            amount_usd >= CENT,
+            forms.ValidationError(_("At least $%(amount)s.") % {"amount": CENT}, code="too_small"),
+        )
         return amount_usd
 
 
@@ -264,9 +264,13 @@ def audit_log(request: HttpRequest, user: User) -> HttpResponse:
     entries = AuditEntry.objects.select_related("user", "requester").order_by("-pk")
     if action:
         entries = entries.filter(action=action)
-    actions = AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct()
-    page = Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "action": action, "actions": actions}
+    context = {
+        "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        "action": action,
+        "actions": AuditEntry.objects.order_by("action")
+        .values_list("action", flat=True)
+        .distinct(),
+    }
     return render(request, "marketplace/operator/audit.html", context)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts.enrolment import create_user
+from error_codes import require
 
 VARIABLE = "NEW_USER_PASSWORD"
 
@@ -30,9 +31,13 @@ class Command(BaseCommand):
 def _password() -> str:
     if password := os.environ.get(VARIABLE, ""):
         return password
-    if not sys.stdin.isatty():
-        raise CommandError(f"Set {VARIABLE}, or run this where it can ask.", returncode=2)
+    require(
+        sys.stdin.isatty(),
+        CommandError(f"Set {VARIABLE}, or run this where it can ask.", returncode=2),
+    )
     password = getpass.getpass("Password: ")
-    if getpass.getpass("Once more: ") != password:
-        raise CommandError("The two passwords differ.", returncode=2)
+    require(
+        getpass.getpass("Once more: ") == password,
+        CommandError("The two passwords differ.", returncode=2),
+    )
     return password

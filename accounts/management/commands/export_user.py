@@ -17,5 +17,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         exported = export_user(User.named(options["name"]))
-        text = json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False)
-        self.stdout.write(text)
+        self.stdout.write(json.dumps(exported, cls=DjangoJSONEncoder, indent=1, ensure_ascii=False))

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, require
 from annotation.management.plain_table import LabelsCommand, reading_of
 from annotation.plain_labels import aggregate_file
 from annotation.readers.policies import REPEATS
@@ -24,11 +24,13 @@ class Command(LabelsCommand):
         )
 
     def handle(self, *args: Any, file: Path, output: Path | None, **options: Any) -> None:
-        if output is not None and output.resolve() == file.resolve():
-            raise AnnotationError(
+        require(
+            output is None or output.resolve() != file.resolve(),
+            AnnotationError(
                 f"{output} holds the labels themselves; name another --output.",
                 code="output_is_input",
-            )
+            ),
+        )
         reading = reading_of(options)
         aggregation = aggregate_file(
             file, self.columns(options), method=options["method"], reading=reading

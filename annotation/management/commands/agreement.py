@@ -14,8 +14,9 @@ class Command(LabelsCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         add_cluster(parser)
-        levels = ("nominal", "ordinal", "interval", "ratio")
-        parser.add_argument("--level", choices=levels, required=True)
+        parser.add_argument(
+            "--level", choices=("nominal", "ordinal", "interval", "ratio"), required=True
+        )
         parser.add_argument(
             "--ci", choices=("jackknife", "analytic", "bootstrap"), default="jackknife"
         )

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from annotation.exceptions import FileFaults
+from annotation.exceptions import FileFaults, require
 from annotation.imports import ImportResult, import_study
 from annotation.management.importer import StudyImportCommand, owner_named, team_named
 from annotation.management.plain_table import add_policies, column_and_value, reading_of
@@ -128,8 +128,10 @@ def _import(
 
 def _level(text: str) -> tuple[str, str]:
     name, _, level = text.rpartition("=")
-    if level not in Question.Level.values:
-        raise ArgumentTypeError(f"'{level}' is not one of {', '.join(Question.Level.values)}")
+    require(
+        level in Question.Level.values,
+        ArgumentTypeError(f"'{level}' is not one of {', '.join(Question.Level.values)}"),
+    )
     return name.strip(), level
 
 

@@ -22,7 +22,7 @@ from annotation.readers.pictures import Folder
 from annotation.readers.profiles import faults_as_text, items_of, mapped_study, profile_table
 from annotation.readers.tables import OpenTable, opened_table
 from annotation.readers.text_files import ENCODINGS
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 USES = ", ".join(Use)
 
@@ -61,8 +61,7 @@ class Command(StudyImportCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what it would come to")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        if not file.is_file():
-            raise CommandError(f"There is no file at {file}.", returncode=2)
+        require(file.is_file(), CommandError(f"There is no file at {file}.", returncode=2))
         with (
             without_garbage_collection(),
             opened_table(file, _form(options), pictures=Folder(file.parent)) as table,
@@ -150,8 +149,9 @@ def _mapping(
     systems = dict(_pair(text, "--system", columns, 0) for text in options["system"])
     pairs = [_pair(text, "--map", columns, 1) for text in options["map"]]
     for use, _column in pairs:
-        if use not in list(Use):
-            raise CommandError(f"--map {use}=…: a use is one of {USES}.", returncode=2)
+        require(
+            use in list(Use), CommandError(f"--map {use}=…: a use is one of {USES}.", returncode=2)
+        )
     if not pairs:
         guessed = profile.guess()
         responses = dict.fromkeys(systems, Use.RESPONSE)
@@ -165,8 +165,10 @@ def _mapping(
 def _pair(text: str, option: str, columns: list[str], position: int) -> tuple[str, str]:
     first, equals, second = text.partition("=")
     pair = first.strip(), second.strip()
-    if not (equals and all(pair)):
-        raise CommandError(f"{option} '{text}' is not of the form NAME=NAME.", returncode=2)
+    require(
+        (equals and all(pair)),
+        CommandError(f"{option} '{text}' is not of the form NAME=NAME.", returncode=2),
+    )
     if pair[position] not in columns:
         listed = ", ".join(columns) or "none"
         raise CommandError(

@@ -26,22 +26,22 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="for a program to read")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        rule = Rule(
-            method=options["method"],
-            round=options["round"],
-            with_flagged=not options["without_flagged"],
-            with_adjudications=not options["without_adjudications"],
+        labelling = make_label_set(
+            question=Study.objects.named(study).question(options["question"]),
+            rule=Rule(
+                method=options["method"],
+                round=options["round"],
+                with_flagged=not options["without_flagged"],
+                with_adjudications=not options["without_adjudications"],
+            ),
         )
-        question = Study.objects.named(study).question(options["question"])
-        labelling = make_label_set(question=question, rule=rule)
         self.stdout.write(_record(labelling) if options["json"] else _sentence(labelling))
 
 
 def _record(labelling: LabelSetResult) -> str:
     label_set = labelling.label_set
     counts = {"n_labels": label_set.n_labels, "n_adjudicated": label_set.n_adjudicated}
-    record = label_set_record(label_set) | counts | {"is_new": labelling.is_new}
-    return json.dumps(record, indent=1)
+    return json.dumps(label_set_record(label_set) | counts | {"is_new": labelling.is_new}, indent=1)
 
 
 def _sentence(labelling: LabelSetResult) -> str:

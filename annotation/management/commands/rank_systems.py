@@ -33,8 +33,11 @@ class Command(BaseCommand):
         )
         systems = plain_records(result.labels)
         if options["json"]:
-            reason = result.reason and str(result.reason)
-            record = {"signature": result.signature, "systems": systems, "reason": reason}
+            record = {
+                "signature": result.signature,
+                "systems": systems,
+                "reason": result.reason and str(result.reason),
+            }
             self.stdout.write(json.dumps(record, ensure_ascii=False))
             return
         for one in sorted(systems, key=lambda one: -(one["label"] or 0)):

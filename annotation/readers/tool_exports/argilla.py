@@ -120,8 +120,9 @@ def _answers(export: Export, row: Row) -> Iterator[Row]:
     for question in responses.fields:
         for index, value in enumerate(inner_list(responses, question)):
             with export.faults.noting():
-                answer = inner(responses, value, f"{question}[{index}]")
-                yield from _submitted(export, answer, question)
+                yield from _submitted(
+                    export, inner(responses, value, f"{question}[{index}]"), question
+                )
 
 
 def _submitted(export: Export, answer: Row, question: str) -> Iterator[Row]:
@@ -166,8 +167,9 @@ def _flat_answers(export: Export, row: Row) -> Iterator[Row]:
                 zip(values, users, statuses, strict=True)
             ):
                 fields = {"value": value, "user_id": user, "status": status}
-                answer = row.child(fields, row.called(f"{column}[{index}]"))
-                yield from _submitted(export, answer, question)
+                yield from _submitted(
+                    export, row.child(fields, row.called(f"{column}[{index}]")), question
+                )
 
 
 def _feedback_answers(export: Export, row: Row) -> Iterator[Row]:

@@ -213,8 +213,11 @@ def read_records(export: Export) -> Iterator[Row]:
 def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]:
     system = row.optional(fields.system, longest=100) if fields.system else ""
     key = row.required(fields.candidate, longest=200) if fields.candidate else system
-    text = row.text(fields.response) if fields.response else response
-    candidate = CandidateDraft(key=key or SOLE_CANDIDATE, system=system, text=text)
+    candidate = CandidateDraft(
+        key=key or SOLE_CANDIDATE,
+        system=system,
+        text=row.text(fields.response) if fields.response else response,
+    )
     condition = row.optional(fields.condition, longest=64) if fields.condition else ""
     return {
         "candidates": (candidate,),

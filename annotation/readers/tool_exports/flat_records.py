@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.exceptions import AnnotationError, require
+from annotation.exceptions import AnnotationError
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
@@ -30,7 +30,7 @@ from annotation.readers.tool_exports.entries import (
     short_name,
     texts,
 )
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 
 def read_plain_table(export: Export) -> list[Entry]:

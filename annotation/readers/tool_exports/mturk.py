@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from annotation.exceptions import AnnotationError, require
+from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.json_rows import fit_row
 from annotation.readers.mturk_batch import STATUSES, time_of
@@ -33,7 +33,7 @@ from annotation.readers.tool_exports.entries import (
     require_fields,
     texts,
 )
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 COLUMNS = ("HITId", "WorkerId", "AssignmentStatus")
 INPUT, ANSWER, FORM = "Input.", "Answer.", "Answer.taskAnswers"
@@ -248,8 +248,7 @@ def _form(export: Export, row: Row, text: str) -> Iterator[Value]:
         form = None
     if not isinstance(form, dict):
         raise row.refuse("expected a JSON list of one object.", FORM, code="not_form")
-    answers = fit_row(row.child(form, FORM), ())
-    for name, value in answers.fields.items():
+    for name, value in fit_row(row.child(form, FORM), ()).fields.items():
         yield from _part(export, row, name, FORM, value)
 
 

@@ -72,8 +72,7 @@ def read_potato(export: Export) -> list[Entry]:
         with unpacked_members(export.path) as members:
             for member in members:
                 if member.name.name == STATE_FILE or member.name.stem == OUTPUT_FILE:
-                    one = replace(export, path=member.path)
-                    read += _file(one, member.name.parent.name)
+                    read += _file(replace(export, path=member.path), member.name.parent.name)
                 else:
                     export.report.note(OTHER_FILES)
     else:

@@ -254,8 +254,7 @@ def _values(
     numbers = [name for name in rest if first[name].replace(".", "", 1).isdigit()]
     if numbers and LabelUse.QUESTION not in uses.values():
         return numbers
-    names = LIKELY[LabelUse.VALUE]
-    return [c for n in names for c in rest if plain[c] == n][:1]
+    return [c for n in LIKELY[LabelUse.VALUE] for c in rest if plain[c] == n][:1]
 
 
 ALT_TEST, FORMS, INCEPTION = "alt-test", "google-forms", "inception"

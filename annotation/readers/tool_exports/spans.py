@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.archives import unpacked_members
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row, inner, inner_list, item_key
@@ -37,7 +37,7 @@ from annotation.readers.tool_exports.entries import (
     require_fields,
     texts,
 )
-from error_codes import CodedText
+from error_codes import CodedText, require
 
 QUESTION = "label"
 LABELS = ("label", "cats", "labels")
@@ -389,10 +389,12 @@ def _read_tsv(path: Path) -> _Document:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise ImportRefused(path, "this is not UTF-8 text.", code="wrong_encoding") from None
-    if not lines or not lines[0].startswith(TSV_MARK):
-        raise ImportRefused(
+    require(
+        lines and lines[0].startswith(TSV_MARK),
+        ImportRefused(
             path, f"expected a file that begins with {TSV_MARK}.", line=1, code="not_export"
-        )
+        ),
+    )
     document = _Document()
     text: list[str] = []
     for line, content in enumerate(lines, start=1):

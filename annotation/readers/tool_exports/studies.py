@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from annotation.exceptions import ImportRefused, require
+from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import (
     CandidateDraft,
     ItemDraft,
@@ -41,7 +41,7 @@ from annotation.readers.tool_exports.questions import (
 )
 from annotation.readers.tool_exports.recognition import MTURK, POOLS, REGISTRY
 from annotation.readers.tool_exports.spans import read_doccano
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.records import group_values
 
 Pass = tuple[str, str, int]

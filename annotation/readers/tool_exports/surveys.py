@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from annotation.exceptions import AnnotationError, require
+from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.rows import Row, item_key
 from annotation.readers.tool_exports.entries import (
@@ -30,7 +30,7 @@ from annotation.readers.tool_exports.entries import (
     require_fields,
     texts,
 )
-from error_codes import CodedText
+from error_codes import CodedText, require
 from presentation.records import group_values
 
 SURVEY, OTHER = "survey", "other"
@@ -229,8 +229,9 @@ def _add_answer(
     if question.between and cells[0] and cells[0] not in layout.missing:
         ticked = [part for part in re.split(question.between, cells[0]) if part]
     if ticked or (is_finished and not cells[0] and (question.options or question.between)):
-        values = list(dict.fromkeys(ticked))
-        entry.add(question.name, "categories", values, row.called(column), candidate)
+        entry.add(
+            question.name, "categories", list(dict.fromkeys(ticked)), row.called(column), candidate
+        )
     elif cells[0] in layout.missing or not cells[0]:
         export.report.note_missing(cells[0])
     elif not export.is_missing(cells[0], question.name):

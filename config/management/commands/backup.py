@@ -21,8 +21,7 @@ class Command(BaseCommand):
         file: Path = options["file"]
         if options["keys"]:
             write_keys(options["keys"], backup=file)
-        report = self.stderr.write if options["verbosity"] > 1 else str
-        manifest = make_backup(file, report=report)
+        manifest = make_backup(file, report=self.stderr.write if options["verbosity"] > 1 else str)
         self.stdout.write(f"{manifest.n_rows:,} rows of {len(manifest.tables)} tables in {file}.")
         if options["keys"]:
             self.stdout.write(f"The keys that open it in {options['keys']}: keep the two apart.")

@@ -25,8 +25,9 @@ class Command(BaseCommand):
         from config.samples import Crowd, demonstrate  # imports much; --help needs none of it
 
         prepare_database()
-        crowd = Crowd(n_workers=workers, seed=seed)
-        studies, files = demonstrate(folder=output, crowd=crowd, reporter=bar)
+        studies, files = demonstrate(
+            folder=output, crowd=Crowd(n_workers=workers, seed=seed), reporter=bar
+        )
         for study in studies:
             self.stdout.write("\n".join(_summary(study)))
         self.stdout.write("\nWritten:")

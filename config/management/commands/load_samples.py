@@ -26,8 +26,11 @@ class Command(BaseCommand):
         self.stdout.write("Making sample studies and people's answers to them; this takes a while.")
         self.stdout.flush()
         with served_site() as site_url:
-            marketplace = Marketplace(site_url, prepare_key(site_url))
-            studies = prepare_samples(marketplace=marketplace, password=password, reporter=bar)
+            studies = prepare_samples(
+                marketplace=Marketplace(site_url, prepare_key(site_url)),
+                password=password,
+                reporter=bar,
+            )
         *worked, scored = (study.slug for study in studies)
         self.stdout.write(
             f"Sample studies made, published and worked on: {', '.join(worked)}; "

@@ -23,8 +23,9 @@ class Command(BaseCommand):
                 f"{manifest.n_rows:,} rows of {manifest.made_at}, as they were written."
             )
             return
-        report = self.stderr.write if options["verbosity"] > 1 else str
-        manifest = restore_backup(options["file"], report=report)
+        manifest = restore_backup(
+            options["file"], report=self.stderr.write if options["verbosity"] > 1 else str
+        )
         if faults := site_faults():
             raise CommandError("\n".join(["It is restored, but:", *faults]), returncode=1)
         self.stdout.write(

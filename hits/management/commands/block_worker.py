@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from hits.contacts import request_block, request_unblock
-from hits.exceptions import WorkerUnknown
+from hits.exceptions import WorkerUnknown, require
 from hits.management.review_command import ReviewCommand, study_with_batches
 from hits.models import Connection, Worker
 
@@ -28,8 +28,7 @@ class Command(ReviewCommand):
         json: bool,
         **options: Any,
     ) -> None:
-        if not (reason.strip() or unblock):
-            raise CommandError("A block needs a --reason.")
+        require((reason.strip() or unblock), CommandError("A block needs a --reason."))
         target = study_with_batches(study)
         connections = Connection.objects.filter(batches__study=target).distinct()
         match = (

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from hits.exceptions import WorkerUnknown
+from hits.exceptions import WorkerUnknown, require
 from hits.management.review_command import ReviewCommand, study_with_batches
 from hits.models import Exclusion, Worker
 from hits.requirements import clear_workers
@@ -26,8 +26,7 @@ class Command(ReviewCommand):
         json: bool,
         **options: Any,
     ) -> None:
-        if bool(worker) == options["all"]:
-            raise CommandError("Name workers, or --all of them.")
+        require(bool(worker) != options["all"], CommandError("Name workers, or --all of them."))
         target = study_with_batches(study)
         workers = Worker.objects.filter(assignments__hit__batch__study=target).distinct()
         if options["all"]:
@@ -42,10 +41,9 @@ class Command(ReviewCommand):
         if unknown := sorted(set(worker) - {each.worker_id for each in matches}):
             raise WorkerUnknown(f"No worker '{unknown[0]}' has worked on study '{study}'.")
         if dry_run:
-            names = [each.worker_id for each in matches]
             self.report(
                 f"Would clear {count_of(len(matches), 'worker')}. Nothing was written.",
-                {"would_clear": names},
+                {"would_clear": [each.worker_id for each in matches]},
                 as_json=json,
             )
             return

@@ -50,10 +50,9 @@ class Command(ReviewCommand):
         if dry_run:
             n = assignments.count()
             payment_text = f", with ${n * (part or 0):.2f} paid in parts" if part else ""
-            content = {"would_reject": [one.assignment_id for one in assignments]}
             self.report(
                 f"Would reject {count_of(n, 'assignment')}{payment_text}. Nothing was sent.",
-                content,
+                {"would_reject": [one.assignment_id for one in assignments]},
                 as_json=json,
             )
             return

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import first_or_raise
+from marketplace.exceptions import first_or_raise, require
 from marketplace.models import Requester
 from marketplace.recruiting.connections import connect_prolific
 
@@ -24,14 +24,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         token = os.environ.get("PROLIFIC_TOKEN", "")
-        if not token:
-            raise CommandError("Put Prolific's API token into the environment as PROLIFIC_TOKEN.")
-        requester = first_or_raise(
-            Requester.objects.filter(name=options["requester"]),
-            CommandError(f"There is no requester {options['requester']}."),
+        require(
+            token, CommandError("Put Prolific's API token into the environment as PROLIFIC_TOKEN.")
         )
         connection, account = connect_prolific(
-            requester=requester,
+            requester=first_or_raise(
+                Requester.objects.filter(name=options["requester"]),
+                CommandError(f"There is no requester {options['requester']}."),
+            ),
             name=options["name"],
             token=token,
             workspace=options["workspace"],

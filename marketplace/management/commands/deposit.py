@@ -21,9 +21,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         requester = find_requester(options["requester"])
-        amount_usd = parse_amount(options["amount"])
         credit, is_new = deposit(
-            requester=requester, amount_usd=amount_usd, reference=options["note"]
+            requester=requester,
+            amount_usd=parse_amount(options["amount"]),
+            reference=options["note"],
         )
         balance = ledger.balance_of(ledger.available_account(requester))
         state = "is" if is_new else "was already"

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace.bridge.certificates import prepare_authority, server_context
 from marketplace.bridge.proxy import Bridge, find_marketplace
-from marketplace.exceptions import BridgeUnfit
+from marketplace.exceptions import BridgeUnfit, require
 
 TEXT = """The bridge leads Amazon's two MTurk names to {marketplace}.
 In the shell of the program that was written for Amazon:
@@ -75,8 +75,7 @@ class Command(BaseCommand):
 
 def _port(text: str) -> int:
     port = int(text)
-    if not 0 <= port < 65536:
-        raise ValueError(text)
+    require(0 <= port < 65536, ValueError(text))
     return port
 
 

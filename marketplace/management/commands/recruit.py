@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import first_or_raise
+from marketplace.exceptions import first_or_raise, require
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection
 from marketplace.recruiting.connections import turn_at
 from marketplace.recruiting.drafts import LABELS, Posting, discard_draft, draft_study
@@ -31,8 +31,7 @@ def amount(text: str) -> Decimal:
         value = Decimal(text)
     except InvalidOperation:
         value = Decimal("NaN")
-    if not value.is_finite():
-        raise CommandError(f"'{text}' is no amount of money, such as 1.50.")
+    require(value.is_finite(), CommandError(f"'{text}' is no amount of money, such as 1.50."))
     return value
 
 
@@ -85,8 +84,10 @@ class Command(BaseCommand):
 
 
 def _draft(options: dict[str, Any]) -> dict[str, Any]:
-    if options["reward"] is None or options["minutes"] is None:
-        raise CommandError("Say --reward and --minutes.")
+    require(
+        options["reward"] is not None and options["minutes"] is not None,
+        CommandError("Say --reward and --minutes."),
+    )
     hit_type = first_or_raise(
         HitType.objects.filter(public_id=options["hit_type"]),
         CommandError(f"There is no HIT type {options['hit_type']}."),

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace.exceptions import first_or_raise
+from marketplace.exceptions import first_or_raise, require
 from marketplace.management.commands.recruit import amount
 from marketplace.models import RecruiterConnection, RecruitingRule, Requester
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
@@ -50,8 +50,7 @@ def _create(requester: Requester, options: dict[str, Any]) -> None:
         rows.exclude(encrypted_token=""),
         CommandError(f"{requester} has no connection {options['connection']}."),
     )
-    if options["minutes"] is None:
-        raise CommandError("Say --minutes.")
+    require(options["minutes"] is not None, CommandError("Say --minutes."))
     values = RuleValues(
         most_cost=options["most_cost"],
         minutes=options["minutes"],

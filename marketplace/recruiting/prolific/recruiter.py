@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _
 
+from error_codes import require
 from marketplace.models import RecruitedStudy
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.prolific.words import (
@@ -80,8 +81,7 @@ def _event(event_id: str, body: bytes) -> Event:
     if not isinstance(facts, dict):
         raise NotVerified("The event has no facts.")
     kind, resource = str(facts.get("event_type", ""))[:LONGEST_KIND], facts.get("resource_id")
-    if not kind.isprintable():
-        raise NotVerified("The event's type is no word.")
+    require(kind.isprintable(), NotVerified("The event's type is no word."))
     if not isinstance(resource, str) or not is_id(resource):
         return Event(event_id, kind)
     # Only a submission has a participant, whose id is left unread.
@@ -133,8 +133,9 @@ class Prolific:
     def draft(
         self, study: RecruitedStudy, filters: Sequence[Filter], *, url: str, project: str
     ) -> PostedStudy:
-        body = draft_body(study, filters, url=url, project=project)
-        made = self._api.change("POST", "/studies/", body)
+        made = self._api.change(
+            "POST", "/studies/", draft_body(study, filters, url=url, project=project)
+        )
         try:
             return study_of(made)
         except Unreadable as problem:  # it may be there: it is looked for by its token
@@ -157,8 +158,9 @@ class Prolific:
         return Cost(price_of(said, "total_cost"), self._currency)
 
     def move(self, study: str, transition: str) -> None:
-        action = {"action": TRANSITIONS[transition]}
-        self._api.change("POST", f"/studies/{_id(study)}/transition/", action)
+        self._api.change(
+            "POST", f"/studies/{_id(study)}/transition/", {"action": TRANSITIONS[transition]}
+        )
 
     def set_places(self, study: str, total: int) -> None:
         """Set the total, never an addition: said twice, it is the same."""
@@ -206,8 +208,9 @@ class Prolific:
         )
 
     def create_group(self, name: str) -> str:
-        facts = {"workspace_id": self._workspace, "name": name}
-        made = self._api.change("POST", "/participant-groups/", facts)
+        made = self._api.change(
+            "POST", "/participant-groups/", {"workspace_id": self._workspace, "name": name}
+        )
         try:
             return id_of(mapping_of(made))
         except Unreadable as problem:
@@ -231,8 +234,10 @@ class Prolific:
         except (NotFound, ValueError):
             raise NotVerified("Prolific knows no submission of this id.") from None
         same = (found.id, found.participant, found.study)
-        if same != (session, parameters.get("PROLIFIC_PID"), study):
-            raise NotVerified("The submission is another participant's, or of another study.")
+        require(
+            same == (session, parameters.get("PROLIFIC_PID"), study),
+            NotVerified("The submission is another participant's, or of another study."),
+        )
         if found.state not in HERE:
             raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")
 
@@ -264,10 +269,14 @@ class Prolific:
             signature.encode(), signed(self._webhook_secret, sent_at, body).encode()
         ):
             raise NotVerified("The signature is not Prolific's.")
-        if not sent_at.isascii() or not sent_at.isdigit() or len(sent_at) > 11:
-            raise NotVerified("The time of sending is not a number of seconds.")
-        if not now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST:
-            raise NotVerified("It was sent too long ago.")
+        require(
+            sent_at.isascii() and sent_at.isdigit() and len(sent_at) <= 11,
+            NotVerified("The time of sending is not a number of seconds."),
+        )
+        require(
+            now - OLDEST <= datetime.fromtimestamp(int(sent_at), UTC) <= now + NEWEST,
+            NotVerified("It was sent too long ago."),
+        )
         # What a sender of it again cannot choose: the header's id of the event is not signed.
         return _event(hashlib.sha256(sent_at.encode() + body).hexdigest(), body)
 
@@ -308,10 +317,11 @@ class Prolific:
         made, headers = self._api.call("POST", "/hooks/subscriptions/", body=facts)
         # Their document promises a list, their own program reads an object.
         key = id_of(mapping_of(made[0] if isinstance(made, list) and made else made))
-        if not headers.get(CONFIRMATION):
-            raise Refused("Prolific's answer to a subscription has nothing to confirm it with.")
-        confirmation = {"secret": headers[CONFIRMATION]}
-        self._api.change("POST", f"/hooks/subscriptions/{key}/", confirmation)
+        require(
+            headers.get(CONFIRMATION),
+            Refused("Prolific's answer to a subscription has nothing to confirm it with."),
+        )
+        self._api.change("POST", f"/hooks/subscriptions/{key}/", {"secret": headers[CONFIRMATION]})
 
     def _unsubscribe(self, key: str) -> None:
         with suppress(NotFound):
@@ -330,6 +340,5 @@ def _readable(read: Callable[[Any], Row], rows: Iterable[Any]) -> Iterator[Row]:
 
 def _id(said: str) -> str:
     # An id in an address cannot name another place.
-    if not is_id(said):
-        raise ValueError(f"an id has letters, digits and dashes alone, got {said!r}")
+    require(is_id(said), ValueError(f"an id has letters, digits and dashes alone, got {said!r}"))
     return said

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from error_codes import require
 from marketplace.models.recruiting import Outcome, RecruitedStudy
 from marketplace.recruiting.records import (
     Filter,
@@ -59,16 +60,20 @@ CODE_TYPES = {
 
 def minor(amount: Decimal) -> int:
     units = amount * MINOR
-    if units != units.to_integral_value():
-        raise ValueError(f"amount must be whole in minor units, got {amount}")
+    require(
+        units == units.to_integral_value(),
+        ValueError(f"amount must be whole in minor units, got {amount}"),
+    )
     return int(units)
 
 
 def major(units: Any) -> Decimal:
     """Pounds of pence, with two decimals, or more for a fraction of a penny."""
     is_number = isinstance(units, int | Decimal) and not isinstance(units, bool)
-    if not is_number or not Decimal(units).is_finite() or abs(units) > MOST_UNITS:
-        raise Unreadable(UNREADABLE)
+    require(
+        is_number and Decimal(units).is_finite() and abs(units) <= MOST_UNITS,
+        Unreadable(UNREADABLE),
+    )
     amount = Decimal(str(units)) / MINOR
     whole = amount.quantize(Decimal("0.01"))
     return whole if whole == amount else amount
@@ -217,15 +222,13 @@ def secret_of(facts: Mapping[str, Any]) -> str:
 
 def price_of(facts: Any, name: str) -> Decimal:
     amount = major(mapping_of(facts).get(name))
-    if amount < 0:
-        raise Unreadable(UNREADABLE)
+    require(amount >= 0, Unreadable(UNREADABLE))
     return amount
 
 
 def currency_of(facts: Mapping[str, Any]) -> str:
     said = _text(facts.get("currency_code"))
-    if not CURRENCY.fullmatch(said):
-        raise Unreadable(UNREADABLE)
+    require(CURRENCY.fullmatch(said), Unreadable(UNREADABLE))
     return said
 
 
@@ -268,8 +271,10 @@ def demographics_of(content: str) -> Iterator[tuple[str, dict[str, str]]]:
     for row in rows:
         cells = {name: value for name, value in row.items() if name and isinstance(value, str)}
         plain = {name.strip().lower().replace("_", " "): value for name, value in cells.items()}
-        if SUBMISSION not in plain:
-            raise Refused("Prolific's file of demographics has no column of submissions.")
+        require(
+            SUBMISSION in plain,
+            Refused("Prolific's file of demographics has no column of submissions."),
+        )
         ids = {plain[SUBMISSION], plain.get(PARTICIPANT, "")}
         answers = {
             name.strip(): value

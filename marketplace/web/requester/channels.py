@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter, require
 from marketplace.models import RecruitedStudy, RecruiterConnection, Requester, Session
 from marketplace.recruiting.calls import request_action
 from marketplace.recruiting.charges import totals_of
@@ -142,8 +142,10 @@ def ways_back(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
 
     Access: the requester's owners.
     """
-    if row.connection.kind == Kind.PROLIFIC:
-        raise Http404(_("Participants of Prolific go back to Prolific."))
+    require(
+        row.connection.kind != Kind.PROLIFIC,
+        Http404(_("Participants of Prolific go back to Prolific.")),
+    )
     form = WaysBackForm(request.POST, study=row)
     if not form.is_valid():
         return _show(request, row, InviteForm(), form)
@@ -306,5 +308,6 @@ def _link(request: HttpRequest, token: str) -> str:
 def _query(row: RecruitedStudy) -> str:
     if row.connection.kind == Kind.OWN_LAB:
         return ""
-    names = (row.worker_parameter, row.study_parameter, row.session_parameter)
-    return link_query(row.connection.name, names)
+    return link_query(
+        row.connection.name, (row.worker_parameter, row.study_parameter, row.session_parameter)
+    )

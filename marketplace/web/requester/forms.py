@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _, gettext_lazy
 
-from marketplace.exceptions import InvalidStatusFile, MarketplaceError
+from marketplace.exceptions import InvalidStatusFile, MarketplaceError, require
 from marketplace.models import HitType, RecruitedStudy, RecruiterConnection, Requester
 from marketplace.people.enrolment import check_name, enrol_requester
 from marketplace.recruiting.files import Row, read_statuses
@@ -43,10 +43,12 @@ class RequesterSignUpForm(UserCreationForm[User]):
 
     def clean_requester_name(self) -> str:
         name: str = self.cleaned_data["requester_name"].strip()
-        if Requester.objects.filter(name__iexact=name).exists():
-            raise forms.ValidationError(
+        require(
+            not Requester.objects.filter(name__iexact=name).exists(),
+            forms.ValidationError(
                 _("There is a requester of this name already."), code="name_taken"
-            )
+            ),
+        )
         try:
             check_name(name)
         except MarketplaceError as error:
@@ -170,8 +172,9 @@ class StudyForm(forms.ModelForm[RecruitedStudy]):
                     self.add_error(name, forms.ValidationError(text, code="required"))
             names = (f"{one}_parameter" for one in ("worker", "study", "session"))
             if error := repeated_parameter(*(cleaned.get(name) or "" for name in names)):
-                problem = forms.ValidationError(error, code="repeated_parameter")
-                self.add_error("worker_parameter", problem)
+                self.add_error(
+                    "worker_parameter", forms.ValidationError(error, code="repeated_parameter")
+                )
         if error := address_error(cleaned.get("redirect_url", "")):
             self.add_error("redirect_url", forms.ValidationError(error, code="invalid_address"))
         elif not self.is_owner and any(name in cleaned.get("redirect_url", "") for name in IDS):
@@ -262,6 +265,8 @@ class InviteForm(forms.Form):
     def clean_labels(self) -> list[str]:
         labels = [line.strip()[:100] for line in self.cleaned_data["labels"].splitlines()]
         labels = [line for line in labels if line]
-        if not 1 <= len(labels) <= MOST_INVITATIONS:
-            raise forms.ValidationError(_("From 1 to %(n)s lines.") % {"n": MOST_INVITATIONS})
+        require(
+            1 <= len(labels) <= MOST_INVITATIONS,
+            forms.ValidationError(_("From 1 to %(n)s lines.") % {"n": MOST_INVITATIONS}),
+        )
         return labels

@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys, first_or_raise
+from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys, first_or_raise, require
 from marketplace.models import AccessKey, LedgerEntry, ProblemReport, Requester
 from marketplace.money import ledger
 from marketplace.people import enrolment
@@ -94,8 +94,10 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 
     Access: anybody, where the setting MARKETPLACE_REQUESTER_SIGN_UP is on.
     """
-    if not settings.MARKETPLACE_REQUESTER_SIGN_UP:
-        raise Http404(_("Requesters are enrolled by an operator here."))
+    require(
+        settings.MARKETPLACE_REQUESTER_SIGN_UP,
+        Http404(_("Requesters are enrolled by an operator here.")),
+    )
     form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         requester = form.enrol()

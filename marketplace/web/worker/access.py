@@ -182,8 +182,10 @@ def worker_data(
         try:
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:
-            status = error.status if isinstance(error, WorkRefused) else 404
-            return JsonResponse({"error": str(error), "code": error.code}, status=status)
+            return JsonResponse(
+                {"error": str(error), "code": error.code},
+                status=error.status if isinstance(error, WorkRefused) else 404,
+            )
 
     return guarded
 
@@ -209,8 +211,11 @@ def explain(
 
 def note_device_of(request: HttpRequest, assignment: Assignment) -> None:
     headers = ("User-Agent", "Accept-Language", "Sec-CH-UA-Platform")
-    browser = "\n".join(request.headers.get(name, "")[:500] for name in headers)
-    note_device(assignment, address=address_of(request), browser=browser)
+    note_device(
+        assignment,
+        address=address_of(request),
+        browser="\n".join(request.headers.get(name, "")[:500] for name in headers),
+    )
 
 
 def address_of(request: HttpRequest) -> str:

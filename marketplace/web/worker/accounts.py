@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace import clock
-from marketplace.exceptions import ErasureRefused, InvalidParameter
+from marketplace.exceptions import ErasureRefused, InvalidParameter, require
 from marketplace.hits import lifecycle
 from marketplace.models import Hit, PaidBy, Payout, PayoutMethod, WorkerAccount
 from marketplace.money import ledger
@@ -164,8 +164,10 @@ class ProofForm(forms.Form):
     def clean_proof(self) -> str:
         proof: str = self.cleaned_data["proof"]
         if self.has_password:
-            if not self.worker.user.check_password(proof):
-                raise forms.ValidationError(_("That is not your password."), code="wrong_password")
+            require(
+                self.worker.user.check_password(proof),
+                forms.ValidationError(_("That is not your password."), code="wrong_password"),
+            )
         elif proof != self.worker.worker_id:
             raise forms.ValidationError(_("That is not your Worker ID."), code="wrong_worker_id")
         return proof

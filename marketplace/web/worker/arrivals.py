@@ -115,8 +115,11 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
     """
     row = _find(worker, session_id)
     if request.method != "POST" and sessions.can_be_left(row):
-        n_done = sessions.n_withdrawn_by_stopping(row)
-        context = {"session": row, "hit_type": row.study.hit_type, "n_done": n_done}
+        context = {
+            "session": row,
+            "hit_type": row.study.hit_type,
+            "n_done": sessions.n_withdrawn_by_stopping(row),
+        }
         return render(request, "marketplace/leave.html", context | {"worker": worker})
     if request.method == "POST":
         sessions.end_session(session=row, outcome=Outcome.NO_CONSENT)

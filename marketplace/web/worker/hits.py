@@ -177,8 +177,9 @@ def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Http
         text = _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
         messages.info(request, text, extra_tags="none_left")
         return redirect("marketplace:groups")
-    accept = reverse("marketplace:accept_next", args=[hit_type.public_id])
-    return _preview(request, worker, hit, accept)
+    return _preview(
+        request, worker, hit, reverse("marketplace:accept_next", args=[hit_type.public_id])
+    )
 
 
 @require_safe
@@ -288,8 +289,11 @@ def return_assignment(
         context = {"worker": worker, "assignment": worker_assignment, "draft": draft}
         return render(request, "marketplace/return.html", context)
     writes.return_assignment(assignment=worker_assignment)
-    title = worker_assignment.hit.hit_type.title
-    messages.info(request, _("You returned “%(title)s”.") % {"title": title}, extra_tags="returned")
+    messages.info(
+        request,
+        _("You returned “%(title)s”.") % {"title": worker_assignment.hit.hit_type.title},
+        extra_tags="returned",
+    )
     return redirect("marketplace:groups")
 
 
@@ -311,8 +315,10 @@ def external_submit(request: HttpRequest) -> HttpResponse:
         note_device_of(request, submitted)
     except (Missing, WorkRefused) as error:
         if _wants_data(request):
-            status = error.status if isinstance(error, WorkRefused) else 404
-            return JsonResponse({"error": str(error), "code": error.code}, status=status)
+            return JsonResponse(
+                {"error": str(error), "code": error.code},
+                status=error.status if isinstance(error, WorkRefused) else 404,
+            )
         return explain(request, error, template="marketplace/submission_refused.html")
     if _wants_data(request):
         receipt = {

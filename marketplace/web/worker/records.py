@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace import clock
 from marketplace.documents.answers import blank, fill_in, read_answers
 from marketplace.documents.questions import parse_question_form
@@ -132,8 +132,9 @@ def earnings(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     account = ledger.earnings_account(worker)
-    balance = Window(Sum("amount_usd"), order_by=F("id").asc())
-    entries = LedgerEntry.objects.filter(account=account).annotate(balance_after_usd=balance)
+    entries = LedgerEntry.objects.filter(account=account).annotate(
+        balance_after_usd=Window(Sum("amount_usd"), order_by=F("id").asc())
+    )
     entries = entries.order_by("-pk").select_related(
         "transaction__assignment__hit__hit_type__requester", "transaction__bonus_payment"
     )
@@ -396,10 +397,14 @@ def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
         _mine(worker).filter(public_id=public_id).exclude(test=""),
         QualificationRequestDoesNotExist(public_id),
     )
-    if test_request.status == Status.EXPIRED:
-        raise RequestRefused(_("The time for this test is over."), code="test_over")
-    if test_request.status != Status.STARTED:
-        raise RequestRefused(_("You have handed this test in already."), code="handed_in_already")
+    require(
+        test_request.status != Status.EXPIRED,
+        RequestRefused(_("The time for this test is over."), code="test_over"),
+    )
+    require(
+        test_request.status == Status.STARTED,
+        RequestRefused(_("You have handed this test in already."), code="handed_in_already"),
+    )
     return test_request
 
 

@@ -29,6 +29,7 @@ from marketplace.exceptions import (
     RequestRefused,
     WorkRefused,
     first_or_raise,
+    require,
 )
 from marketplace.hits.assignments import PREVIEW_ID, find_assignment_of, require_accepted
 from marketplace.hits.drafts import (
@@ -62,12 +63,14 @@ def draft(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> Js
     require_accepted(assignment)
     status = 200
     if not began_here(request, assignment_id=assignment_id):
-        if request.method == "POST":
-            raise WorkRefused(
+        require(
+            request.method != "POST",
+            WorkRefused(
                 _("What you enter is kept in this browser alone: you began in another one."),
                 code="not_your_browser",
                 status=403,
-            )
+            ),
+        )
         return JsonResponse(work_state(assignment) | {"draft": ""})
     if request.method == "POST":
         try:
@@ -95,8 +98,10 @@ def report(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> J
 
     Access: the worker whose assignment it is.
     """
-    assignment = find_assignment_of(worker, assignment_id)
-    report_problem(assignment=assignment, text=_storable(str(_body(request, "text")[0])))
+    report_problem(
+        assignment=find_assignment_of(worker, assignment_id),
+        text=_storable(str(_body(request, "text")[0])),
+    )
     return JsonResponse({"text": _("The requester was told.")})
 
 
@@ -120,8 +125,10 @@ def participants_due(assignment: Assignment) -> datetime | None:
 def _posted(request: HttpRequest) -> dict[str, Any]:
     content, progress, base = _body(request, "draft", "progress", "revision")
     is_right = isinstance(content, str) and isinstance(progress, str)
-    if not is_right or type(base) is not int or not 0 <= base < 2**31 - 1:
-        raise RequestRefused(_("This is not a draft."))
+    require(
+        is_right and type(base) is int and 0 <= base < 2**31 - 1,
+        RequestRefused(_("This is not a draft.")),
+    )
     return {"content": _storable(content), "progress": _storable(progress), "base_revision": base}
 
 
@@ -236,8 +243,7 @@ def question_of(hit: Hit) -> Question:
 
 def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:
     question = question_of(hit)
-    if question.kind != "html":
-        raise Http404(_("This HIT's page is elsewhere."))
+    require(question.kind == "html", Http404(_("This HIT's page is elsewhere.")))
     origin = _origin(request)
     html = send_here(
         question.content,
@@ -296,6 +302,5 @@ def work_context(
 
 
 def form_of(hit: Hit) -> QuestionForm:
-    if question_of(hit).kind != "form":
-        raise HitDoesNotExist(hit.public_id)
+    require(question_of(hit).kind == "form", HitDoesNotExist(hit.public_id))
     return parse_question_form(hit.question)
