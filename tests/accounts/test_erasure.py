@@ -51,8 +51,7 @@ def test_an_export_has_every_table_and_nothing_that_opens_the_account(rosa, team
 def test_who_a_user_is_goes_and_the_work_stays(rosa, team):
     browser = Client()
     browser.force_login(rosa)
-    other = User.objects.create_user("olaf")
-    set_role(team=team, user=other, role=Role.OWNER, actor=rosa)
+    set_role(team=team, user=User.objects.create_user("olaf"), role=Role.OWNER, actor=rosa)
     command_output("erase_user", "rosa", dry_run=True)
     assert User.objects.filter(username="rosa").exists()
     command_output("erase_user", "rosa")

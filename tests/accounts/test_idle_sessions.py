@@ -70,8 +70,7 @@ def test_only_operators_make_links_for_a_new_password_and_none_for_operators(ros
 
 
 def test_a_worker_arrives_at_the_marketplace_and_a_researcher_at_the_studies(rosa):
-    worker = create_worker(username="wanda", password=PASSWORD).user
-    answer = signed_in(worker).get("/")
+    answer = signed_in(create_worker(username="wanda", password=PASSWORD).user).get("/")
     assert (answer.status_code, answer.url) == (302, reverse("marketplace:groups"))
     assert signed_in(rosa).get("/").status_code == 200
     assert Client().get("/").url.startswith("/login/")

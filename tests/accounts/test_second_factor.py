@@ -46,8 +46,7 @@ def next_code(user):
 @pytest.mark.parametrize("site", SITES)
 def test_the_password_alone_signs_nobody_in_who_has_a_second_factor(rosa, mine, site):
     browser = Client()
-    answer = browser.post(site, {"username": "rosa", "password": PASSWORD})
-    assert answer.url == SIGN_IN
+    assert browser.post(site, {"username": "rosa", "password": PASSWORD}).url == SIGN_IN
     assert "_auth_user_id" not in browser.session
     assert browser.get("/").status_code == 302
     assert browser.post(SIGN_IN, {"code": "000000"}).status_code == 200
@@ -77,8 +76,7 @@ def test_codes_are_not_guessed_without_end_and_open_nothing_without_a_password(r
     browser.post("/login/", {"username": "rosa", "password": PASSWORD})
     for guess in range(10):
         browser.post(SIGN_IN, {"code": f"{guess:06}"})
-    answer = browser.post(SIGN_IN, {"code": code_of(secret_of(rosa))})
-    assert answer.status_code == 200
+    assert browser.post(SIGN_IN, {"code": code_of(secret_of(rosa))}).status_code == 200
     assert "_auth_user_id" not in browser.session
 
 
@@ -161,8 +159,7 @@ def test_operators_do_without_only_on_a_machine_of_ones_own():
         "SECRET_KEY": "k" * 25 + "abcdefghijklmnopqrstuvwxyz",
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
     }
-    answers = [
+    assert [
         run_python("-c", program, SITE_URL=url, **keys).stdout.strip()
         for url in ("http://127.0.0.1:8000", "https://assay.example.org")
-    ]
-    assert answers == ["True", "False"]
+    ] == ["True", "False"]

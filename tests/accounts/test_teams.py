@@ -23,8 +23,7 @@ def test_a_member_may_what_the_role_allows_a_stranger_nothing_and_a_superuser_ev
     team = create_team(name="Dialogue Lab", owner=ada)
     assert (team.slug, permissions_in_team(team, ada)) == ("dialogue-lab", frozenset(Permission))
     assert permissions_in_team(team, ben) == frozenset()
-    root = User.objects.create_superuser("root")
-    assert permissions_in_team(team, root) == frozenset(Permission)
+    assert permissions_in_team(team, User.objects.create_superuser("root")) == frozenset(Permission)
     for role in Role:
         set_role(team=team, user=ben, role=role, actor=ada)
         assert permissions_in_team(team, ben) == PERMISSIONS[role]

@@ -18,15 +18,7 @@ from annotation.protocols.validation import document_faults
 from annotation.units import judged_units
 from presentation.records import plain_records
 from stats.agreement import CiMethod, Reason
-from tests.annotation.studies import (
-    alternatives_study,
-    doubt,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
+from tests.annotation import studies
 from tests.codes import codes_of
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +28,7 @@ RATINGS = {"Ann": [1, 2, 5, 4, 1, 3], "Bob": [2, 2, 4, 5, 1, 5], "Cyd": [1, 1, 5
 
 
 def judged_study(slug="judged", annotators=tuple(RATINGS), *, scale_max=5, **fields):
-    study = rating_study(slug, **fields)
+    study = studies.rating_study(slug, **fields)
     study.questions.update(scale_min=1, scale_max=scale_max)
     for person in annotators:
         judge(study, person)
@@ -46,7 +38,7 @@ def judged_study(slug="judged", annotators=tuple(RATINGS), *, scale_max=5, **fie
 def judge(study, person, **options):
     for index, item in enumerate(study.items.all()):
         alpha, beta = RATINGS[person][2 * index : 2 * index + 2]
-        rate(study, person, item.key, {"alpha": alpha, "beta": beta}, **options)
+        studies.rate(study, person, item.key, {"alpha": alpha, "beta": beta}, **options)
 
 
 def only(report):
@@ -113,11 +105,11 @@ def test_kappa_is_that_of_every_pair_at_the_nominal_level_or_has_a_reason():
     assert kappas == pytest.approx(expected)
     assert set(pairs["question"]) == {"appropriateness"}
     assert set(pairs["n_overlap"]) == {6}
-    study = rating_study(level="nominal")
-    rate(study, "Ann", "d0", {"alpha": 1, "beta": 1})
-    rate(study, "Bob", "d0", {"alpha": 1, "beta": 1})
-    rate(study, "Cyd", "d1", {"alpha": 1})
-    rate(study, "Bob", "d1", {"alpha": 1})
+    study = studies.rating_study(level="nominal")
+    studies.rate(study, "Ann", "d0", {"alpha": 1, "beta": 1})
+    studies.rate(study, "Bob", "d0", {"alpha": 1, "beta": 1})
+    studies.rate(study, "Cyd", "d1", {"alpha": 1})
+    studies.rate(study, "Bob", "d1", {"alpha": 1})
     records = plain_records(study_agreement(study).pairs)
     pairs = [(row["annotator_a"], row["annotator_b"]) for row in records]
     assert pairs == [("Ann", "Bob"), ("Bob", "Cyd")]
@@ -131,7 +123,7 @@ def test_kappa_of_an_ordinal_scale_counts_its_steps_and_ranks_what_is_between():
     for person, values in (("Ann", ann), ("Bob", bob)):
         for index in range(3):
             alpha, beta = values[2 * index : 2 * index + 2]
-            rate(study, person, f"d{index}", {"alpha": alpha, "beta": beta})
+            studies.rate(study, person, f"d{index}", {"alpha": alpha, "beta": beta})
     by_step = cohen_kappa_score(ann, bob, labels=range(1, 6), weights="linear")
     by_rank = cohen_kappa_score(ann, bob, weights="linear")
     assert by_step != pytest.approx(by_rank)
@@ -142,24 +134,26 @@ def test_kappa_of_an_ordinal_scale_counts_its_steps_and_ranks_what_is_between():
     [row] = study_agreement(study).pairs.itertuples()
     assert row.kappa == pytest.approx(by_rank)
     study = judged_study("between", ("Ann", "Bob"), level="ordinal")
-    rate(study, "Cyd", "d0", {"alpha": 1.5, "beta": 2})
+    studies.rate(study, "Cyd", "d0", {"alpha": 1.5, "beta": 2})
     pairs = study_agreement(study).pairs
     assert list(pairs["n_overlap"]) == [6, 2, 2]
     assert not pairs["kappa"].isna().all()
 
 
 def test_questions_and_pools_share_one_table_of_pairs():
-    study = rated_study(questions=("style", "liked"), level="nominal")
+    study = studies.rated_study(questions=("style", "liked"), level="nominal")
     study.questions.filter(name="style").update(level="interval")
     report = study_agreement(study)
     assert set(report.pairs["question"]) == {"liked"}
     rows = [(row.question, row.level) for row in report.questions]
     assert rows == [("style", "interval"), ("liked", "nominal")]
     # A candidate's key may recur in another item.
-    study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("clog", "pump")})
+    study = studies.alternatives_study(
+        pools={"boot": ("clog", "pump", "flat"), "gown": ("clog", "pump")}
+    )
     for person, boot, gown in (("Ann", {"clog", "pump"}, set()), ("Bob", {"clog"}, {"pump"})):
-        tick(study, person, "boot", boot)
-        tick(study, person, "gown", gown)
+        studies.tick(study, person, "boot", boot)
+        studies.tick(study, person, "gown", gown)
     report = study_agreement(study)
     ann, bob = [1, 1, 0, 0, 0], [1, 0, 0, 0, 1]
     assert only(report).alpha.value == pytest.approx(
@@ -171,21 +165,21 @@ def test_questions_and_pools_share_one_table_of_pairs():
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_what_is_undefined_has_a_reason(level):
-    report = study_agreement(rating_study("nobody", level=level, questions=("a", "b")))
+    report = study_agreement(studies.rating_study("nobody", level=level, questions=("a", "b")))
     assert [row.alpha.reason for row in report.questions] == [Reason.NO_LABELS] * 2
     assert report.pairs.empty
     report = study_agreement(judged_study("lone", ("Ann",), level=level))
     assert only(report).alpha.reason == Reason.ONE_ANNOTATOR
     assert isnan(only(report).alpha.value)
     assert report.pairs.empty
-    study = rating_study("constant", level=level)
+    study = studies.rating_study("constant", level=level)
     for person in ("Ann", "Bob"):
         for item in ("d0", "d1"):
-            rate(study, person, item, {"alpha": 50, "beta": 50})
+            studies.rate(study, person, item, {"alpha": 50, "beta": 50})
     assert only(study_agreement(study)).alpha.reason == Reason.SINGLE_CATEGORY
-    study = rating_study("single", n_items=1, systems=("alpha",), level=level)
+    study = studies.rating_study("single", n_items=1, systems=("alpha",), level=level)
     for person, value in (("Ann", 20), ("Bob", 40)):
-        rate(study, person, "d0", {"alpha": value})
+        studies.rate(study, person, "d0", {"alpha": value})
     assert only(study_agreement(study)).alpha.reason == Reason.SINGLE_ITEM
 
 
@@ -205,11 +199,11 @@ def test_every_coefficient_is_recorded_with_its_value_or_reason():
     assert "krippendorff_alpha_masi" not in values
     assert all((record["value"] is None) == bool(record["reason"]) for record in records)
     assert {record["with_flagged"] for record in records} == {True}
-    study = alternatives_study(pools={"boot": ("clog", "pump"), "gown": ("coat",)})
+    study = studies.alternatives_study(pools={"boot": ("clog", "pump"), "gown": ("coat",)})
     study.questions.update(categories=["no", "yes", "unsure"])
     for person, clogs in (("Ann", {"clog", "pump"}), ("Bob", {"clog"})):
-        tick(study, person, "boot", clogs)
-        tick(study, person, "gown", set())
+        studies.tick(study, person, "boot", clogs)
+        studies.tick(study, person, "gown", set())
     records = study_agreement(study).coefficient_records()
     [value] = [row["value"] for row in records if row["name"] == "brennan_prediger"]
     assert value == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
@@ -217,7 +211,7 @@ def test_every_coefficient_is_recorded_with_its_value_or_reason():
 
 def test_flags_are_counted_and_shown_both_ways_unless_of_another_round_or_rejected():
     study = judged_study()
-    doubt(*study.annotators.get(pseudonym="Cyd").submissions.all())
+    studies.doubt(*study.annotators.get(pseudonym="Cyd").submissions.all())
     report, without = study_agreement(study), judged_study("without", ("Ann", "Bob"))
     assert report.n_flagged == 3
     assert only(report).alpha.n_annotators == 3
@@ -225,19 +219,19 @@ def test_flags_are_counted_and_shown_both_ways_unless_of_another_round_or_reject
     assert unflagged.record() == only(study_agreement(without)).record()
     assert {row["with_flagged"] for row in report.coefficient_records()} == {True, False}
     study = judged_study("again", ("Ann", "Bob"))
-    doubt(rate(study, "Ann", "d0", {"alpha": 1}, round=2))
-    doubt(rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED))
+    studies.doubt(studies.rate(study, "Ann", "d0", {"alpha": 1}, round=2))
+    studies.doubt(studies.rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED))
     report = study_agreement(study)
     assert (report.n_flagged, report.unflagged) == (0, ())
 
 
 def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
-    study = alternatives_study()
+    study = studies.alternatives_study()
     ticks = {"Ann": ({"clog", "pump"}, set()), "Bob": ({"clog"}, set())}
     ticks["Cyd"] = ({"flat"}, {"skirt"})
     for person, pools in ticks.items():
         for item, ticked in zip(("boot", "gown"), pools, strict=True):
-            tick(study, person, item, ticked)
+            studies.tick(study, person, item, ticked)
     sets = {c.name: c for c in only(study_agreement(study)).coefficients}["krippendorff_alpha_masi"]
     assert (sets.n_items, sets.n_labels, sets.level) == (2, 6, "set")
     # Two of a set share one of two (MASI 1 - 1/2 * 2/3); any other two that differ share none.
@@ -257,10 +251,10 @@ def of(row, name):
 
 
 def test_the_same_annotator_judging_again_is_set_against_themselves():
-    study = ticked_study()
+    study = studies.ticked_study()
     assert round_agreement(study) == []
-    tick(study, "Ann", "boot", {"clog"}, round=2)
-    tick(study, "Ann", "gown", {"coat"}, round=2)
+    studies.tick(study, "Ann", "boot", {"clog"}, round=2)
+    studies.tick(study, "Ann", "gown", {"coat"}, round=2)
     [row] = round_agreement(study)
     assert (row.question, row.earlier, row.later) == ("acceptable", 1, 2)
     assert row.by == "same annotator"
@@ -274,17 +268,17 @@ def test_the_same_annotator_judging_again_is_set_against_themselves():
 
 
 def test_several_or_other_annotators_are_distinguished_from_the_same():
-    study = ticked_study()
-    tick(study, "Ann", "boot", {"clog", "pump"}, round=2)
-    tick(study, "Bob", "gown", {"coat", "skirt"}, round=2)
+    study = studies.ticked_study()
+    studies.tick(study, "Ann", "boot", {"clog", "pump"}, round=2)
+    studies.tick(study, "Bob", "gown", {"coat", "skirt"}, round=2)
     again, other = round_agreement(study)
     assert (again.by, again.n_pairs) == ("same annotator", 3)
     assert (other.by, other.n_pairs) == ("another annotator", 2)
     assert of(again, "percent_agreement").value == 1
     assert of(other, "percent_agreement").value == 0
-    study = ticked_study("several")
+    study = studies.ticked_study("several")
     for person in ("Bob", "Cyd"):
-        tick(study, person, "boot", {"clog", "pump"}, round=2)
+        studies.tick(study, person, "boot", {"clog", "pump"}, round=2)
     [row] = round_agreement(study)
     assert row.n_pairs == 6
     assert of(row, "percent_agreement").value == 1
@@ -303,13 +297,13 @@ def test_a_second_round_of_what_was_picked_by_its_rating_is_warned_of(is_picked)
 
 
 def test_every_two_rounds_and_every_question_are_reported_unless_judged_once():
-    study = rated_study(questions=("style", "wit"))
+    study = studies.rated_study(questions=("style", "wit"))
     for submission in list(study.items.get(key="d0").submissions.all()):
         for round in (2, 3):
             for name in ("style", "wit"):
                 judged = submission.judgments.filter(question__name=name)
                 values = dict(judged.values_list("candidate__key", "value"))
-                rate(
+                studies.rate(
                     study, submission.annotator.pseudonym, "d0", values, question=name, round=round
                 )
     rows = [row for row in round_agreement(study) if row.by == "same annotator"]
@@ -317,17 +311,17 @@ def test_every_two_rounds_and_every_question_are_reported_unless_judged_once():
         (name, *rounds) for name in ("style", "wit") for rounds in ((1, 2), (1, 3), (2, 3))
     ]
     assert all(of(row, "krippendorff_alpha").value == 1 for row in rows)
-    study = alternatives_study()
-    tick(study, "Ann", "boot", {"clog"})
-    tick(study, "Ann", "gown", {"coat"}, round=2)
-    tick(study, "Bob", "boot", {"clog"}, round=2, status="rejected")
+    study = studies.alternatives_study()
+    studies.tick(study, "Ann", "boot", {"clog"})
+    studies.tick(study, "Ann", "gown", {"coat"}, round=2)
+    studies.tick(study, "Bob", "boot", {"clog"}, round=2, status="rejected")
     assert round_agreement(study) == []
 
 
 def test_the_number_of_queries_does_not_grow_with_the_questions(django_assert_num_queries):
     for n in (1, 3):
-        study = rated_study(f"asked-{n}", questions=[f"q{index}" for index in range(n)])
-        rate(study, "Ann", "d0", {"alpha": 20}, round=2)
+        study = studies.rated_study(f"asked-{n}", questions=[f"q{index}" for index in range(n)])
+        studies.rate(study, "Ann", "d0", {"alpha": 20}, round=2)
         with django_assert_num_queries(6):
             round_agreement(study)
 
@@ -340,15 +334,14 @@ BEA = [0, 2, 2, 3, 1, 2, 1, 1, 0, 2, CANNOT, 1]
 
 @pytest.fixture
 def graded() -> Study:
-    study = rating_study("graded", n_items=6)
-    question = study.questions.get()
-    Question.objects.filter(pk=question.pk).update(
+    study = studies.rating_study("graded", n_items=6)
+    Question.objects.filter(pk=study.questions.get().pk).update(
         kind="category", level="ordinal", scale_min=0, scale_max=4, categories=GRADES
     )
     for name, values in (("Ann", ANN), ("Bea", BEA)):
         rest = iter(values)
         for item in study.items.all():
-            rate(study, name, item.key, {"alpha": next(rest), "beta": next(rest)})
+            studies.rate(study, name, item.key, {"alpha": next(rest), "beta": next(rest)})
     return Study.objects.get(pk=study.pk)
 
 

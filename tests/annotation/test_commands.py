@@ -56,8 +56,7 @@ class TestInProcess:
     def test_a_good_file_ends_with_0_and_a_bad_one_with_2(self, responses, tmp_path, capsys):
         assert exit_code("import_responses", responses, "--study", "s") == 0
         assert numbers_in(capsys.readouterr().out)[0] == 1
-        commands = ("responses", "alternatives", "altereval", "judgments", "mturk_batch")
-        for command in commands:
+        for command in ("responses", "alternatives", "altereval", "judgments", "mturk_batch"):
             path = tmp_path / ("a.jsonl" if command == "alternatives" else "a.csv")
             for content in (b"\xff", b"a,b\n1,2\n"):
                 path.write_bytes(content)

@@ -5,22 +5,13 @@ import numpy as np
 import pytest
 
 from accounts.models import User
+from annotation import models
 from annotation.agreement import study_agreement
 from annotation.disagreement import annotator_table, default_threshold, unit_table
 from annotation.disputes import adjudication_queue, decide
 from annotation.exceptions import StudyUnfit
 from annotation.flags import store_evidence
 from annotation.frames import judgment_frame
-from annotation.models import (
-    Annotator,
-    Candidate,
-    Judgment,
-    Protocol,
-    Question,
-    Study,
-    Submission,
-    UnitAgreement,
-)
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
@@ -46,7 +37,7 @@ RATINGS = {"Ann": [10, 50, 90, 30], "Bob": [12, 55, 80, 35], "Odd": [90, 20, 10,
 
 
 @pytest.fixture
-def ticked() -> Study:
+def ticked() -> models.Study:
     """Four people tick two pools; Odd ticks what nobody else does."""
     study = alternatives_study()
     for person, (boot, gown) in TICKS.items():
@@ -56,7 +47,7 @@ def ticked() -> Study:
 
 
 @pytest.fixture
-def rated() -> Study:
+def rated() -> models.Study:
     study = rating_study(n_items=4, systems=("alpha",))
     for person, values in RATINGS.items():
         for index, value in enumerate(values):
@@ -72,7 +63,7 @@ class TestUnits:
         assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == expected
         assert records[0]["mean"] == 0.5
         assert (records[0]["n_judgments"], records[0]["low"], records[0]["high"]) == (4, 0, 1)
-        pump = Candidate.objects.get(key="pump")
+        pump = models.Candidate.objects.get(key="pump")
         assert (records[0]["candidate_id"], records[0]["item_id"]) == (pump.pk, pump.item_id)
         json.dumps(records[0], allow_nan=False)
         tick(ticked, "Dee", "boot", {"clog"}, status="rejected")
@@ -124,7 +115,7 @@ class TestQueue:
     def senior(self) -> User:
         return User.objects.create_user("senior")
 
-    def keys(self, study: Study, **options: object) -> list[str]:
+    def keys(self, study: models.Study, **options: object) -> list[str]:
         compute_agreement(study)
         return [row.candidate for row in adjudication_queue(study.question(), **options).disputes]
 
@@ -150,7 +141,7 @@ class TestQueue:
 
     def test_what_was_decided_of_this_round_leaves_the_queue(self, ticked, senior):
         tick(ticked, "Ann", "boot", set(), round=2)
-        pump = Candidate.objects.get(key="pump")
+        pump = models.Candidate.objects.get(key="pump")
         decision = {"candidate": pump, "question": ticked.question(), "value": 1}
         decide(**decision, decided_by=senior, round=2)
         assert self.keys(ticked)[0] == "pump"
@@ -170,7 +161,7 @@ class TestQueue:
         assert adjudication_queue(rated.question(), threshold=0.375).n_disputed == 3
         assert adjudication_queue(rated.question(), threshold=0.8).n_disputed == 0
         for level in ("ordinal", "interval", "ratio"):
-            assert default_threshold(Question(level=level)) == 0.25
+            assert default_threshold(models.Question(level=level)) == 0.25
 
     def test_only_two_steps_or_more_than_a_quarter_of_the_scale_are_a_dispute(self):
         for n_steps in (2, 3, 4, 5):
@@ -194,7 +185,7 @@ class TestQueue:
 
     def test_the_spread_of_categories_is_the_minoritys_share(self, ticked):
         compute_agreement(ticked)
-        spreads = UnitAgreement.objects.values_list("candidate__key", "spread")
+        spreads = models.UnitAgreement.objects.values_list("candidate__key", "spread")
         assert dict(spreads) == {"pump": 0.5, "clog": 0.25, "flat": 0.25, "coat": 0.25, "skirt": 0}
         assert adjudication_queue(ticked.question(), threshold=0.25).n_disputed == 1
         assert default_threshold(ticked.question()) == 0
@@ -207,7 +198,7 @@ class TestQueue:
         assert second.number == 2
         assert (first.facts["n_disputed"], second.facts["n_disputed"]) == (4, 6)
         assert list(AgreementKind().list_results(ticked)) == [second]
-        assert UnitAgreement.objects.count() == 5 + 3
+        assert models.UnitAgreement.objects.count() == 5 + 3
 
     def test_queries_of_the_queue_do_not_grow(self, django_assert_max_num_queries):
         for n_items in (5, 20):
@@ -227,7 +218,7 @@ def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answe
     [flag] = store_evidence(study).annotator_flags.all()
     assert (flag.name, flag.n, flag.n_hits) == ("position", 10, 10)
     assert (flag.expected, flag.value) == (5, 1)
-    assert not Submission.objects.filter(evidence__is_flagged=False).exists()
+    assert not models.Submission.objects.filter(evidence__is_flagged=False).exists()
     fixed = preferences(policy="fixed", slug="fixed")
     prefer(fixed, "Ann", [(first, first) for first in turns(10)])
     assert not store_evidence(fixed).annotator_flags.exists()
@@ -262,7 +253,7 @@ def test_there_is_no_position_effect_of_answers_in_a_fixed_or_unknown_order():
     assert agreement_records(compute_agreement(uploaded))["positions"] == []
 
 
-def compared_study(kind: str, systems: tuple[str, ...], n_items: int = 3) -> Study:
+def compared_study(kind: str, systems: tuple[str, ...], n_items: int = 3) -> models.Study:
     study = rating_study(n_items=n_items, systems=systems, questions=())
     question = ProtocolQuestion(name="q", kind=kind, wording="Which?", ties=kind != "best_worst")
     save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
@@ -270,8 +261,8 @@ def compared_study(kind: str, systems: tuple[str, ...], n_items: int = 3) -> Stu
     return study
 
 
-def compare(study: Study, person: str, item: str, values: dict[str, float]) -> None:
-    submission = Submission.objects.filter(pk=rate(study, person, item, values).pk)
+def compare(study: models.Study, person: str, item: str, values: dict[str, float]) -> None:
+    submission = models.Submission.objects.filter(pk=rate(study, person, item, values).pk)
     submission.update(protocol=study.protocols.get())
 
 
@@ -343,9 +334,9 @@ def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame():
     question = study.questions.get()
     for number, item in enumerate(study.items.all()):
         for person in ("ann", "bob"):
-            annotator = Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
-            submission = Submission.objects.create(item=item, annotator=annotator, raw="")
-            Judgment.objects.create(submission=submission, question=question, value=number)
+            annotator = models.Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
+            submission = models.Submission.objects.create(item=item, annotator=annotator, raw="")
+            models.Judgment.objects.create(submission=submission, question=question, value=number)
     frame = judgment_frame(study)
     columns = [frame[name] for name in ("item", "candidate", "system", "value")]
     assert list(zip(*columns, strict=True)) == [("d0", "", "", 0)] * 2 + [("d1", "", "", 1)] * 2
@@ -359,13 +350,14 @@ def test_agreement_is_split_by_the_version_it_was_judged_under():
         compare(study, person, "d0", {each: float(each == name) for each in ("a", "b")})
     question = ProtocolQuestion(name="q", kind="preference", wording="Better?", ties=True)
     save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
-    Submission.objects.filter(annotator__pseudonym="cat").update(protocol=freeze(study=study))
+    models.Submission.objects.filter(annotator__pseudonym="cat").update(
+        protocol=freeze(study=study)
+    )
     assert len(judgment_frame(study)) == 6
     assert len(judgment_frame(study, protocol=first)) == 4
     assert study_agreement(study, protocol=first).questions[0].alpha.n_items == 1
-    assert Protocol.objects.of(study).count() == 2
-    version = compute_agreement(study)
-    rows = agreement_records(version)["by_protocol"]
+    assert models.Protocol.objects.of(study).count() == 2
+    rows = agreement_records(compute_agreement(study))["by_protocol"]
     alphas = [row for row in rows if row["name"] == "krippendorff_alpha"]
     assert [(row["protocol"], row["n_labels"]) for row in alphas] == [(1, 2), (2, 1)]
     options = {"protocol": 1, "json": True}

@@ -92,12 +92,11 @@ class TestLabelStudio:
         assert {(q.name, q.kind) for q in draft.questions} >= {
             ("rank", "preference"), ("pair", "preference"), ("stars", "line"), ("n", "line"),
         }  # fmt: skip
-        preferred = {
+        assert {
             judgment.candidate: judgment.value
             for judgment in draft.submissions[0].judgments
             if judgment.question == "rank"
-        }
-        assert preferred == {"A": 1, "B": 0}
+        } == {"A": 1, "B": 0}
         assert counts(draft.report) == {"unread": 8}
 
     def test_words_are_kept_and_missing_numbers_counted(self):

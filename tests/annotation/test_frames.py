@@ -6,26 +6,12 @@ import pandas as pd
 import pytest
 from django.conf import settings as site
 
+from annotation import frames
 from annotation.exceptions import FrameUnfit
-from annotation.frames import (
-    candidate_frame,
-    frame_fingerprint,
-    freeze_judgments,
-    judgment_frame,
-    read_frozen_frame,
-)
 from annotation.models import Judgment, Study
 from config.variables import object_storage
+from tests.annotation import studies
 from tests.annotation.importing import command_output
-from tests.annotation.studies import (
-    alternatives_study,
-    doubt,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
 from tests.codes import refused
 from tests.processes import run_python
 
@@ -45,13 +31,13 @@ def _is_typed(frame: pd.DataFrame) -> bool:
 
 
 def test_a_frame_has_a_row_for_each_judgment():
-    empty = judgment_frame(rating_study())
+    empty = frames.judgment_frame(studies.rating_study())
     assert empty.empty
     assert list(empty.columns) == COLUMNS
     assert _is_typed(empty)
-    study = rated_study("rated", conditions=("formal", "casual"))
-    rated_study("another")
-    frame = judgment_frame(study)
+    study = studies.rated_study("rated", conditions=("formal", "casual"))
+    studies.rated_study("another")
+    frame = frames.judgment_frame(study)
     assert list(frame.columns) == COLUMNS
     assert _is_typed(frame)
     assert len(frame) == Judgment.objects.of(study).count() == 12
@@ -63,22 +49,22 @@ def test_a_frame_has_a_row_for_each_judgment():
     means = frame.groupby("system", observed=True)["value"].mean()
     assert means.to_dict() == {"alpha": 23.5, "beta": 53.5}
     # An alternative that was not ticked is a judgment of 0.
-    frame = judgment_frame(ticked_study())
+    frame = frames.judgment_frame(studies.ticked_study())
     values = {"clog": 1, "pump": 1, "flat": 0, "skirt": 0, "coat": 0}
     assert dict(zip(frame["candidate"], frame["value"], strict=True)) == values
 
 
 def test_rows_come_in_the_studys_order_however_they_were_written():
-    study = rating_study(n_items=11, questions=("wit", "tone"))
+    study = studies.rating_study(n_items=11, questions=("wit", "tone"))
     for question in ("tone", "wit"):
         for person in ("Bob", "Ann"):
             for number in (2, 1):
                 for item in ("d10", "d9", "d0"):
                     values = {"beta": 1.0, "alpha": 2.0}
-                    rate(study, person, item, values, question=question, round=number)
-    frame = judgment_frame(study)
+                    studies.rate(study, person, item, values, question=question, round=number)
+    frame = frames.judgment_frame(study)
     keys = ["question", "item", "candidate", "round", "annotator"]
-    wit = judgment_frame(study, question=study.question("wit"))
+    wit = frames.judgment_frame(study, question=study.question("wit"))
     assert (len(wit), set(wit["question"])) == (len(frame) / 2, {"wit"})
     assert frame[keys].to_numpy().tolist() == [
         [question, item, candidate, number, person]
@@ -91,39 +77,39 @@ def test_rows_come_in_the_studys_order_however_they_were_written():
 
 
 def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked():
-    study = alternatives_study()
-    tick(study, "Ann", "boot", {"clog"})
-    tick(study, "Bob", "boot", {"clog"}, status="rejected")
-    doubt(tick(study, "Cyd", "boot", {"clog"}, status="submitted"))
-    assert set(judgment_frame(study)["annotator"]) == {"Ann", "Cyd"}
-    assert set(judgment_frame(study, accepted=False)["annotator"]) == {"Ann", "Bob", "Cyd"}
-    assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Ann"}
+    study = studies.alternatives_study()
+    studies.tick(study, "Ann", "boot", {"clog"})
+    studies.tick(study, "Bob", "boot", {"clog"}, status="rejected")
+    studies.doubt(studies.tick(study, "Cyd", "boot", {"clog"}, status="submitted"))
+    assert set(frames.judgment_frame(study)["annotator"]) == {"Ann", "Cyd"}
+    assert set(frames.judgment_frame(study, accepted=False)["annotator"]) == {"Ann", "Bob", "Cyd"}
+    assert set(frames.judgment_frame(study, with_flagged=False)["annotator"]) == {"Ann"}
 
 
 def test_missing_values_are_nan_and_queries_do_not_grow(django_assert_num_queries):
-    study = rated_study()
+    study = studies.rated_study()
     Judgment.objects.filter(value=20).update(position=None, seconds=None)
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     unknown = frame[frame["value"] == 20]
     assert np.isnan(unknown[["position", "seconds"]].to_numpy(dtype=float)).all()
     assert frame["seconds"].notna().sum() == 11
     Judgment.objects.update(position=None, seconds=None)
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     assert frame[["position", "seconds"]].isna().to_numpy().all()
     assert _is_typed(frame)
-    short, long = rated_study("short", n_items=1), rated_study("long", n_items=12)
+    short, long = studies.rated_study("short", n_items=1), studies.rated_study("long", n_items=12)
     for study in (short, long):
         # The judgments, and the texts of candidates, questions and annotators once for all.
         with django_assert_num_queries(4):
-            judgment_frame(study)
+            frames.judgment_frame(study)
         with django_assert_num_queries(1):
-            candidate_frame(study)
+            frames.candidate_frame(study)
 
 
 def test_candidates_come_with_the_texts_a_metric_needs():
-    study = rating_study(n_items=2, conditions=("formal",))
-    rating_study("another")
-    frame = candidate_frame(study)
+    study = studies.rating_study(n_items=2, conditions=("formal",))
+    studies.rating_study("another")
+    frame = frames.candidate_frame(study)
     assert list(frame.columns) == [
         *("candidate_id", "item", "condition", "candidate", "system"),
         *("context", "response", "reference"),
@@ -134,7 +120,7 @@ def test_candidates_come_with_the_texts_a_metric_needs():
         ["d1", "formal", "alpha", "alpha", "Context 1", "alpha on d1", "Reference 1"],
         ["d1", "formal", "beta", "beta", "Context 1", "beta on d1", "Reference 1"],
     ]
-    assert candidate_frame(Study.objects.create(slug="empty", kind="rating")).empty
+    assert frames.candidate_frame(Study.objects.create(slug="empty", kind="rating")).empty
 
 
 FOLDER = "django.core.files.storage.FileSystemStorage"
@@ -158,7 +144,7 @@ def judged_study() -> Study:
 
 def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     study = judged_study()
-    frozen = freeze_judgments(study)
+    frozen = frames.freeze_judgments(study)
     path = objects / frozen.name
     content = path.read_bytes()
     frame = pd.read_parquet(path)
@@ -168,13 +154,13 @@ def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     for damaged in (path.read_bytes(), b"", content[:400]):
         path.write_bytes(damaged)
         with refused(FrameUnfit, "changed"):
-            read_frozen_frame(frozen.fingerprint)
-    assert freeze_judgments(study) == frozen
-    assert len(read_frozen_frame(frozen.fingerprint)) == 6
+            frames.read_frozen_frame(frozen.fingerprint)
+    assert frames.freeze_judgments(study) == frozen
+    assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6
     with refused(FrameUnfit, "unknown"):
-        read_frozen_frame("0" * 64)
+        frames.read_frozen_frame("0" * 64)
     with refused(FrameUnfit, "not_fingerprint"):
-        read_frozen_frame("../../etc/passwd")
+        frames.read_frozen_frame("../../etc/passwd")
 
 
 def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
@@ -182,23 +168,25 @@ def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     frozen = json.loads(command_output("freeze_judgments", "judged", "--json"))
     assert (frozen["n_rows"], frozen["is_new"]) == (6, True)
     assert (objects / frozen["name"]).stat().st_size > 0
-    assert freeze_judgments(study).is_new is False
-    frame = read_frozen_frame(frozen["fingerprint"])
-    pd.testing.assert_frame_equal(frame, judgment_frame(study), check_categorical=False)
+    assert frames.freeze_judgments(study).is_new is False
+    frame = frames.read_frozen_frame(frozen["fingerprint"])
+    pd.testing.assert_frame_equal(frame, frames.judgment_frame(study), check_categorical=False)
     # What changes has another fingerprint; the frozen frame stays.
     Judgment.objects.filter(value=50).update(value=51)
-    assert freeze_judgments(study).fingerprint != frozen["fingerprint"]
+    assert frames.freeze_judgments(study).fingerprint != frozen["fingerprint"]
     assert len(list(objects.glob("frames/*/*.parquet"))) == 2
-    assert read_frozen_frame(frozen["fingerprint"])["value"].max() == 50
+    assert frames.read_frozen_frame(frozen["fingerprint"])["value"].max() == 50
 
 
 def test_a_fingerprint_is_of_values_and_not_of_their_form():
     frame = pd.DataFrame({"item": ["b", "a", None], "value": [1, 2, 3]})
     same = frame.astype({"item": "category", "value": "float64"})
-    assert frame_fingerprint(frame) == frame_fingerprint(same)
-    assert frame_fingerprint(frame) != frame_fingerprint(frame.iloc[::-1])
-    assert frame_fingerprint(frame) != frame_fingerprint(frame.rename(columns={"item": "unit"}))
-    assert frame_fingerprint(frame) != frame_fingerprint(frame.head(2))
+    assert frames.frame_fingerprint(frame) == frames.frame_fingerprint(same)
+    assert frames.frame_fingerprint(frame) != frames.frame_fingerprint(frame.iloc[::-1])
+    assert frames.frame_fingerprint(frame) != frames.frame_fingerprint(
+        frame.rename(columns={"item": "unit"})
+    )
+    assert frames.frame_fingerprint(frame) != frames.frame_fingerprint(frame.head(2))
 
 
 def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
@@ -214,11 +202,11 @@ def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
     with mock_aws():
         client = boto3.client("s3")
         client.create_bucket(Bucket="lab")
-        frozen = freeze_judgments(judged_study())
-        assert freeze_judgments(Study.objects.get(slug="judged")).is_new is False
+        frozen = frames.freeze_judgments(judged_study())
+        assert frames.freeze_judgments(Study.objects.get(slug="judged")).is_new is False
         (stored,) = client.list_objects_v2(Bucket="lab")["Contents"]
         assert stored["Key"] == f"assay/{frozen.name}"
-        assert len(read_frozen_frame(frozen.fingerprint)) == 6
+        assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6
 
 
 @pytest.mark.parametrize("url", ["ftp://lab/x", "s3://", "s3://key:secret@lab/x", "lab"])

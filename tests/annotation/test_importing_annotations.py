@@ -145,8 +145,7 @@ def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item():
         ("d1", "alpha"): [3, 4, 5], ("d1", "beta"): [1, 2],
     }  # fmt: skip
     # Several choices are a question of yes and no each.
-    names = [question.name for question in study.questions.all()]
-    assert names == [
+    assert [question.name for question in study.questions.all()] == [
         "tone", "fit", "faults:no greeting", "faults:off topic", "faults:terse", "faults:wrong",
     ]  # fmt: skip
     # A user given as an object is the same as by number.
@@ -172,8 +171,7 @@ def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item():
 def test_argilla_ratings_labels_and_topics():
     imported("argilla.json", **ARGILLA)
     study = Study.objects.get()
-    levels = {question.name: question.level for question in study.questions.all()}
-    assert levels == {
+    assert {question.name: question.level for question in study.questions.all()} == {
         "quality": "ordinal", "label": "nominal", "topics:greeting": "nominal",
         "topics:question": "nominal", "topics:time": "nominal",
     }  # fmt: skip
@@ -449,7 +447,6 @@ def test_a_worker_counts_once_and_questions_have_the_order_of_their_columns(tmp_
     assert set(Submission.objects.values_list("status", flat=True)) == {"submitted"}
     path = write_file(tmp_path / "batch.csv", LEFT_OPEN)
     imported(path, "open", **{"from": "mturk"}, response="text")
-    names = (
+    assert list(
         Study.objects.named("open").questions.order_by("position").values_list("name", flat=True)
-    )
-    assert list(names) == ["tone", "fit", "ease"]
+    ) == ["tone", "fit", "ease"]

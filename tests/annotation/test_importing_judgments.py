@@ -13,21 +13,14 @@ from annotation.models import Candidate, Item, Judgment, Question, Study, Submis
 from annotation.readers.judgments import read_judgments
 from annotation.readers.policies import Policies, Reading
 from retrieval.exports.qrels import study_qrels
-from tests.annotation.importing import (
-    assert_imported_once,
-    assert_refused,
-    command_output,
-    numbers_in,
-    queries_of,
-    write_file,
-)
+from tests.annotation import importing
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
 from tests.codes import codes_of, refused, refused_naming
 
 pytestmark = pytest.mark.django_db
 
 HEADER = "item,candidate,question,annotator,round,value,condition\n"
-assert_file_refused = partial(assert_refused, "import_judgments")
+assert_file_refused = partial(importing.assert_refused, "import_judgments")
 OF_CANDIDATES = "item,candidate,question,annotator,value"
 FILE = (
     HEADER
@@ -41,11 +34,11 @@ FILE = (
 
 @pytest.fixture
 def judgments(tmp_path: Path) -> Path:
-    return write_file(tmp_path / "judgments.csv", FILE)
+    return importing.write_file(tmp_path / "judgments.csv", FILE)
 
 
 def test_a_long_file_becomes_a_study_of_its_own(judgments):
-    assert_imported_once("import_judgments", judgments, [2, 3], study="wits")
+    importing.assert_imported_once("import_judgments", judgments, [2, 3], study="wits")
     study = Study.objects.named("wits")
     assert study.kind == "rating"
     frame = judgment_frame(study)
@@ -57,8 +50,7 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments):
         ["wit", "d1", "casual", "alpha", 1, "Ann", 4.0],
         ["tone", "d0", "formal", "alpha", 1, "Ann", -2.0],
     ]
-    bob = Submission.objects.get(annotator__pseudonym="Bob")
-    assert json.loads(bob.raw) == [
+    assert json.loads(Submission.objects.get(annotator__pseudonym="Bob").raw) == [
         {
             **{"item": "d0", "candidate": "alpha", "question": "wit", "annotator": "Bob"},
             **{"round": "2", "value": "1.5", "condition": "formal"},
@@ -71,7 +63,7 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments):
 
 def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path):
     path = labels(tmp_path, "d0,Ann,1", "d0,Bob,2")
-    command_output("import_judgments", path, study="s")
+    importing.command_output("import_judgments", path, study="s")
     assert list(Candidate.objects.values_list("key", "system")) == [("item", "")]
     assert list(Question.objects.values_list("name", flat=True)) == ["value"]
     assert set(Submission.objects.values_list("annotator__pseudonym", "round", "status")) == {
@@ -80,25 +72,25 @@ def test_three_columns_are_enough_and_one_value_spans_a_scale(tmp_path):
     }
     for number, value in enumerate(("1e15", "-1e15", "0", "1e-300")):
         path = labels(tmp_path, f"d0,Ann,{value}")
-        command_output("import_judgments", path, study=f"one-{number}")
+        importing.command_output("import_judgments", path, study=f"one-{number}")
         assert Judgment.objects.latest("pk").value == float(value)
     # A candidate may be called a system.
-    path = write_file(
+    path = importing.write_file(
         tmp_path / "systems.jsonl", '{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}'
     )
-    command_output("import_judgments", path, study="systems")
+    importing.command_output("import_judgments", path, study="systems")
     candidates = Candidate.objects.filter(item__study__slug="systems")
     assert list(candidates.values_list("key", "system")) == [("alpha", "alpha")]
     assert Submission.objects.latest("pk").annotator.pseudonym == "7"
 
 
 def labels(tmp_path: Path, *rows: str, header: str = "item,annotator,value") -> Path:
-    return write_file(tmp_path / "labels.csv", "\n".join([header, *rows, ""]))
+    return importing.write_file(tmp_path / "labels.csv", "\n".join([header, *rows, ""]))
 
 
 def test_nominal_values_are_categories(tmp_path):
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no", "d2,Ann,maybe")
-    command_output("import_judgments", path, study="s", level="nominal")
+    importing.command_output("import_judgments", path, study="s", level="nominal")
     question = Question.objects.get()
     assert (question.level, question.categories) == ("nominal", ["maybe", "no", "yes"])
     assert (question.scale_min, question.scale_max) == (0, 2)
@@ -106,7 +98,7 @@ def test_nominal_values_are_categories(tmp_path):
     assert list(values) == [2, 1, 0]
     # Each question has its own categories.
     path = labels(tmp_path, "d0,Ann,q1,b", "d0,Ann,q2,a", header="item,annotator,question,value")
-    command_output("import_judgments", path, study="two", level="nominal")
+    importing.command_output("import_judgments", path, study="two", level="nominal")
     questions = Question.objects.filter(study__slug="two").values_list("name", "categories")
     assert dict(questions) == {"q1": ["b"], "q2": ["a"]}
 
@@ -114,7 +106,7 @@ def test_nominal_values_are_categories(tmp_path):
 def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path):
     study = alternatives_study("pools")
     path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
-    command_output("import_judgments", path, study="pools", level="nominal")
+    importing.command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
     path = labels(tmp_path, "d0,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
     options = {"study": "pools", "line": 2}
@@ -125,11 +117,11 @@ def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path):
 
 def test_a_later_file_has_the_categories_of_the_study(tmp_path):
     path = labels(tmp_path, "d0,Ann,yes", "d1,Ann,no")
-    command_output("import_judgments", path, study="s", level="nominal")
+    importing.command_output("import_judgments", path, study="s", level="nominal")
     labels(tmp_path, "d0,Bob,yes", "d1,Bob,perhaps")
     assert_file_refused(path, "unknown_category", value="perhaps", level="nominal")
     labels(tmp_path, "d0,Bob,yes", "d1,Bob,yes")
-    command_output("import_judgments", path, study="s", level="nominal")
+    importing.command_output("import_judgments", path, study="s", level="nominal")
     bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
     assert Question.objects.get().categories == ["no", "yes"]
     assert list(bob.values_list("value", flat=True)) == [1, 1]
@@ -164,7 +156,7 @@ REFUSALS: list[tuple[str, ...]] = [
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
 def test_a_judgment_that_is_not_whole_is_refused(tmp_path, case):
     _name, row, field, code, *values = case
-    path = write_file(tmp_path / "judgments.csv", HEADER + "d9,a,q,Ann,1,1,\n" + row)
+    path = importing.write_file(tmp_path / "judgments.csv", HEADER + "d9,a,q,Ann,1,1,\n" + row)
     assert_file_refused(path, code, line=3, field=field, value="".join(values))
 
 
@@ -178,11 +170,10 @@ def test_a_judgment_twice_is_refused(tmp_path):
 def drafted(path: Path, *rows: str, level: str = "interval", **policies: Any) -> Any:
     """The judged values by item and annotator, and the report, of rows read by these policies."""
     draft = read_judgments(labels(path, *rows), level=level, reading=Reading(Policies(**policies)))
-    values = {
+    return {
         (each.item, each.annotator): [judgment.value for judgment in each.judgments]
         for each in draft.submissions
-    }
-    return values, draft
+    }, draft
 
 
 @pytest.mark.parametrize("level", ["interval", "nominal"])
@@ -229,8 +220,8 @@ def test_judgments_join_the_study_they_name(tmp_path):
     study = rated_study("rated")
     rows = ("d0,alpha,appropriateness,Cyd,100", "d0,beta,appropriateness,Cyd,0")
     path = labels(tmp_path, *rows, header=OF_CANDIDATES)
-    output = command_output("import_judgments", path, study="rated")
-    assert numbers_in(output.splitlines()[0]) == [0, 1, 1]
+    output = importing.command_output("import_judgments", path, study="rated")
+    assert importing.numbers_in(output.splitlines()[0]) == [0, 1, 1]
     cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
     assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]
     assert study.items.count() == 3
@@ -241,7 +232,7 @@ def test_a_second_round_joins_a_study_of_alternatives(tmp_path):
     study = ticked_study("ticked")
     rows = ("boot,clog,acceptable,Bob,0,2", "boot,pump,acceptable,Bob,1,2")
     path = labels(tmp_path, *rows, header=f"{OF_CANDIDATES},round")
-    command_output("import_judgments", path, study="ticked")
+    importing.command_output("import_judgments", path, study="ticked")
     assert list(study_qrels(study, round=2).lines()) == ["boot 0 clog 0\n", "boot 0 pump 1\n"]
     assert study_qrels(study).n_relevant == 2
 
@@ -263,13 +254,13 @@ def test_unfit_judgments_are_refused(tmp_path, case):
 
 
 def test_another_judgment_of_the_same_candidate_is_refused(judgments):
-    command_output("import_judgments", judgments, study="wits")
+    importing.command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
     assert_file_refused(judgments, "other_submission", line=2, value="Ann", study="wits")
     # More rounds and annotators are added.
     judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
-    output = command_output("import_judgments", judgments, study="wits")
-    assert numbers_in(output.splitlines()[0]) == [0, 2, 2, 3]
+    output = importing.command_output("import_judgments", judgments, study="wits")
+    assert importing.numbers_in(output.splitlines()[0]) == [0, 2, 2, 3]
     assert Submission.objects.count() == 5
 
 
@@ -279,7 +270,7 @@ def test_the_number_of_queries_does_not_grow(tmp_path):
         rows = (f"d{n},{who},{n % 5}" for n in range(n_items) for who in ("Ann", "Bob"))
         path = labels(tmp_path, *rows)
         for time in ("first", "again"):
-            counts[time].append(queries_of("import_judgments", path, study=slug))
+            counts[time].append(importing.queries_of("import_judgments", path, study=slug))
     assert Item.objects.count() == 62
     for few, many in counts.values():
         # SQLite takes at most 999 values in one statement, so more rows are written in parts.
@@ -288,15 +279,17 @@ def test_the_number_of_queries_does_not_grow(tmp_path):
     for n_questions in (2, 40):
         rows = (f"d0,Ann,1,q{n}" for n in range(n_questions))
         path = labels(tmp_path, *rows, header="item,annotator,value,question")
-        of_questions.append(queries_of("import_judgments", path, study=f"of-{n_questions}"))
+        of_questions.append(
+            importing.queries_of("import_judgments", path, study=f"of-{n_questions}")
+        )
     assert of_questions[0] == of_questions[1]
 
 
 def test_a_study_without_items_takes_them_from_the_judgments(judgments):
     rating_study("wits", n_items=0, questions=())
-    command_output("import_judgments", judgments, study="wits")
+    importing.command_output("import_judgments", judgments, study="wits")
     assert Item.objects.count() == 2
-    command_output("import_judgments", judgments, study="two")
+    importing.command_output("import_judgments", judgments, study="two")
     names: Any = Submission.objects.values_list("annotator__study__slug", "annotator__pseudonym")
     assert set(names) == {(slug, name) for slug in ("wits", "two") for name in ("Ann", "Bob")}
     assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
@@ -313,12 +306,12 @@ def test_more_than_a_position_can_count_is_refused(tmp_path, monkeypatch):
 def test_a_scale_that_is_none_is_refused(judgments):
     for scale in ((1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)):
         with refused_naming(CommandError, "--scale"):
-            command_output("import_judgments", judgments, study="wits", scale=scale)
+            importing.command_output("import_judgments", judgments, study="wits", scale=scale)
     assert not Study.objects.exists()
 
 
 def test_a_scale_given_leaves_room_for_later_rounds(tmp_path):
     for row in ("a,Ann,3,1", "a,Ann,7,2"):
         path = labels(tmp_path, row, header="item,annotator,value,round")
-        command_output("import_judgments", path, study="votes", scale=(1, 7))
+        importing.command_output("import_judgments", path, study="votes", scale=(1, 7))
     assert list(Judgment.objects.order_by("pk").values_list("value", flat=True)) == [3, 7]

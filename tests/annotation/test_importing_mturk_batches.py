@@ -14,15 +14,7 @@ from annotation.exceptions import ImportRefused
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import Annotator, Item, Judgment, Study, Submission
 from annotation.readers.mturk_batch import read_mturk_batch
-from tests.annotation.importing import (
-    assert_imported_once,
-    assert_refused,
-    command_output,
-    everything,
-    numbers_in,
-    queries_of,
-    write_file,
-)
+from tests.annotation import importing
 from tests.annotation.studies import alternatives_study, rated_study
 from tests.codes import refused, refused_naming
 
@@ -63,7 +55,7 @@ BATCH = (
 )
 
 Writer = Callable[..., Path]
-assert_batch_refused = partial(assert_refused, "import_mturk_batch")
+assert_batch_refused = partial(importing.assert_refused, "import_mturk_batch")
 
 
 @pytest.fixture
@@ -80,7 +72,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_a_batch_becomes_a_rating_study(write):
-    assert_imported_once("import_mturk_batch", write(*BATCH), [2, 3], study="styles")
+    importing.assert_imported_once("import_mturk_batch", write(*BATCH), [2, 3], study="styles")
     study = Study.objects.get()
     assert study.kind == "rating"
     contexts = study.items.values_list("key", "context")
@@ -115,7 +107,7 @@ def test_amazons_local_times_become_utc_and_what_is_no_time_is_refused(write):
         assignment("H3", WORKERS[0], "Approved", AcceptTime="2023-06-13 14:13:34"),
         assignment("H4", WORKERS[0], "Approved", AcceptTime="", WorkTimeInSeconds=""),
     ]
-    command_output("import_mturk_batch", write(*rows), study="styles")
+    importing.command_output("import_mturk_batch", write(*rows), study="styles")
     h1, h2, h3, h4 = Submission.objects.order_by("pk")
     assert h1.accepted_at == datetime(2023, 6, 13, 21, 13, 34, tzinfo=UTC)
     assert h1.submitted_at == datetime(2023, 6, 14, 7, 59, 59, tzinfo=UTC)
@@ -140,7 +132,7 @@ def test_answers_are_found_in_each_layout(write, layout):
         **{f"Answer.{column}": value for value, column in enumerate(columns)},
         "Answer.comment": "fine",
     }
-    command_output("import_mturk_batch", write(row), study="s")
+    importing.command_output("import_mturk_batch", write(row), study="s")
     frame = judgment_frame(Study.objects.get())
     assert frame[["question", "system", "value"]].to_numpy().tolist() == [
         *(["Fit", "gpt_2", 0.0], ["Fit", "2", 1.0], ["Fit", "gpt", 2.0]),
@@ -150,7 +142,9 @@ def test_answers_are_found_in_each_layout(write, layout):
 
 def test_a_worker_is_known_by_a_pseudonym_alone(write, tmp_path):
     rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
-    output = command_output("import_mturk_batch", write(*rows), study="styles", context="Speaker")
+    output = importing.command_output(
+        "import_mturk_batch", write(*rows), study="styles", context="Speaker"
+    )
     study = Study.objects.get()
     # Of a row, only the answers are kept.
     assert json.loads(Submission.objects.order_by("pk")[0].raw) == {
@@ -159,8 +153,7 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write, tmp_path):
         "Answer.comment": "☃ naïve",
     }
     csv_text = judgment_frame(study, accepted=False).to_csv() + candidate_frame(study).to_csv()
-    stored = repr(everything())
-    for text in (output, csv_text, stored):
+    for text in (output, csv_text, repr(importing.everything())):
         assert not [word for word in (*WORKERS, "ASSIGNMENT-", "201/227") if word in text]
     names = judgment_frame(study, accepted=False)["annotator"].unique()
     assert len(names) == 2
@@ -174,15 +167,15 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write, tmp_path):
 
 def test_answers_may_follow_the_items(write):
     path = write(*BATCH)
-    output = command_output("import_mturk_batch", path, study="styles", items_only=True)
-    assert numbers_in(output.splitlines()[0]) == [2]
+    output = importing.command_output("import_mturk_batch", path, study="styles", items_only=True)
+    assert importing.numbers_in(output.splitlines()[0]) == [2]
     assert (Item.objects.count(), Submission.objects.count()) == (2, 0)
     assert not Annotator.objects.exists()
     assert Study.objects.get().questions.count() == 2
-    imported = command_output("import_mturk_batch", path, study="styles").splitlines()[0]
-    assert numbers_in(imported) == [0, 2, 3]
+    imported = importing.command_output("import_mturk_batch", path, study="styles").splitlines()[0]
+    assert importing.numbers_in(imported) == [0, 2, 3]
     # A worker has another pseudonym in another study.
-    command_output("import_mturk_batch", path, study="two")
+    importing.command_output("import_mturk_batch", path, study="two")
     names = Annotator.objects.values_list("pseudonym", flat=True)
     assert len(set(names)) == len(names) == 4
     alternatives_study("pools")
@@ -194,13 +187,13 @@ def test_columns_may_name_items_conditions_and_contexts(write):
     extra = {"Input.dataset": "BST", "Input.number": "7"}
     path = write({**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"})
     options = {"item": ["dataset", "number"], "condition": "dataset"}
-    command_output("import_mturk_batch", path, study="s", **options)
+    importing.command_output("import_mturk_batch", path, study="s", **options)
     items = Item.objects.values_list("key", "condition")
     assert list(items) == [("BST-7", "BST"), ("BST-8", "BST")]
     # A HIT that was published again is the same item.
     again = {**BATCH[0], "HITId": "H9", "WorkerId": WORKERS[1], **extra}
     path = write({**BATCH[0], **extra}, again)
-    command_output("import_mturk_batch", path, study="again", **options)
+    importing.command_output("import_mturk_batch", path, study="again", **options)
     study = Study.objects.named("again")
     assert (study.items.get().key, Submission.objects.of(study).count()) == ("BST-7", 2)
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
@@ -208,7 +201,7 @@ def test_columns_may_name_items_conditions_and_contexts(write):
     value = "Speaker, big, small"
     assert_batch_refused(write(*BATCH), "no_context", value=value, item=["Speaker"])
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
-    command_output("import_mturk_batch", path, study="s", context="Speaker")
+    importing.command_output("import_mturk_batch", path, study="s", context="Speaker")
     assert Item.objects.get(key="H1").context == "context of H1"
 
 
@@ -219,12 +212,12 @@ def test_a_rejected_submission_gives_way_to_the_workers_next(write):
         assignment("H1", WORKERS[0], "Rejected", 2, 2, 2, 2),
         assignment("H1", WORKERS[0], "Approved", 3, 3, 3, 3),
     ]
-    output = command_output("import_mturk_batch", write(*rows), study="s")
+    output = importing.command_output("import_mturk_batch", write(*rows), study="s")
     assert set(Judgment.objects.values_list("value", "submission__status")) == {(1, "approved")}
     _sentence, reading, left_out = output.splitlines()
-    assert numbers_in(reading) == [4, 1]
+    assert importing.numbers_in(reading) == [4, 1]
     # rows, and of each its line and the line that is kept
-    assert numbers_in(left_out) == [3, 2, 3, 4, 3, 5, 3]
+    assert importing.numbers_in(left_out) == [3, 2, 3, 4, 3, 5, 3]
 
 
 def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write):
@@ -266,11 +259,13 @@ def test_an_assignment_that_is_not_whole_or_in_another_layout_is_refused(write):
 
 
 def test_a_batch_reviewed_since_brings_its_decisions(write):
-    command_output("import_mturk_batch", write(*BATCH), study="styles")
+    importing.command_output("import_mturk_batch", write(*BATCH), study="styles")
     judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
     path = write(*BATCH[:2], {**BATCH[2], "AssignmentStatus": "Rejected"})
-    imported, reading = command_output("import_mturk_batch", path, study="styles").splitlines()
-    assert (numbers_in(imported), numbers_in(reading)) == ([0, 2, 0, 3], [3, 3])
+    imported, reading = importing.command_output(
+        "import_mturk_batch", path, study="styles"
+    ).splitlines()
+    assert (importing.numbers_in(imported), importing.numbers_in(reading)) == ([0, 2, 0, 3], [3, 3])
     statuses = Submission.objects.order_by("pk").values_list("status", flat=True)
     assert list(statuses) == ["approved", "rejected", "rejected"]
     assert list(Judgment.objects.order_by("pk").values_list("pk", "value")) == judged
@@ -280,13 +275,13 @@ def test_the_number_of_queries_does_not_grow(write):
     counts = []
     for slug, n_hits in (("few", 2), ("many", 24)):
         batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(n_hits)]
-        counts.append(queries_of("import_mturk_batch", write(*batch), study=slug))
+        counts.append(importing.queries_of("import_mturk_batch", write(*batch), study=slug))
     assert counts[0] == counts[1] <= 25
     counts = []
     for first, last in ((0, 1), (1, 24)):
         for row in batch[first:last]:
             row["AssignmentStatus"] = "Approved"
-        counts.append(queries_of("import_mturk_batch", write(*batch), study="many"))
+        counts.append(importing.queries_of("import_mturk_batch", write(*batch), study="many"))
         assert Submission.objects.filter(status="approved").count() == last
     assert counts[0] == counts[1]
 
@@ -312,12 +307,12 @@ POOLED_BATCH = TICKS + (
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Path:
-    return write_file(tmp_path / "batch.csv", POOLED_BATCH)
+    return importing.write_file(tmp_path / "batch.csv", POOLED_BATCH)
 
 
 def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch):
-    output = command_output("import_mturk_batch", batch, study="shoes")
-    assert [numbers_in(line) for line in output.splitlines()] == [
+    output = importing.command_output("import_mturk_batch", batch, study="shoes")
+    assert [importing.numbers_in(line) for line in output.splitlines()] == [
         [2, 3],
         [3, 3],
         [1, 4],  # a picture that is in the pool twice, and its line
@@ -330,9 +325,9 @@ def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch):
 
 
 def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch):
-    command_output("import_mturk_batch", batch, study="shoes", items_only=True)
+    importing.command_output("import_mturk_batch", batch, study="shoes", items_only=True)
     assert (Study.objects.get().items.count(), Submission.objects.count()) == (2, 0)
-    command_output("import_mturk_batch", batch, study="shoes")
+    importing.command_output("import_mturk_batch", batch, study="shoes")
     first, second, _ = Submission.objects.order_by("pk")
     assert (first.justification, first.seconds, first.status) == ("same heel", 30, "approved")
     assert first.submitted_at is not None
@@ -344,7 +339,7 @@ def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch):
     assert list(rejected.values_list("value", flat=True)) == [0, 0, 0]
     # Pools of several sizes end with empty cells.
     batch.write_text(TICKS + row(1, "W1", "boot,clog,,", ",on,,"))
-    command_output("import_mturk_batch", batch, study="short")
+    importing.command_output("import_mturk_batch", batch, study="short")
     assert Judgment.objects.filter(question__study__slug="short").count() == 1
 
 
@@ -362,17 +357,17 @@ def test_an_unknown_status_and_a_repeated_target_are_refused(batch):
 
 def test_options_of_ratings_do_not_fit_pools(batch):
     with refused_naming(CommandError, "--context"):
-        command_output("import_mturk_batch", batch, study="shoes", context="target1")
+        importing.command_output("import_mturk_batch", batch, study="shoes", context="target1")
     options = {"tool": "mturk-pools", "item": ["x"]}
-    assert_refused("import_annotations", batch, "other_options", **options)
+    importing.assert_refused("import_annotations", batch, "other_options", **options)
 
 
 @pytest.mark.parametrize("tool", ["mturk", "mturk-pools"])
 def test_labels_of_another_tool_may_be_such_a_batch(batch, tool):
-    command_output("import_annotations", batch, study="again", tool=tool)
+    importing.command_output("import_annotations", batch, study="again", tool=tool)
     assert Study.objects.get().kind == "alternatives"
     assert Judgment.objects.filter(question__name="acceptable").count() == 7
-    command_output("import_annotations", batch, study="s", tool=tool, keep_names=True)
+    importing.command_output("import_annotations", batch, study="s", tool=tool, keep_names=True)
     names = Annotator.objects.filter(study__slug="s").values_list("pseudonym", flat=True)
     assert set(names) == {"W1", "W2"}
 
@@ -391,16 +386,16 @@ RELEASED = (
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    return write_file(tmp_path / "judged_targets_all.csv", RELEASED)
+    return importing.write_file(tmp_path / "judged_targets_all.csv", RELEASED)
 
 
 def test_released_judgments_become_a_study_of_assessors_and_repairs_are_said(release):
-    output = command_output("import_altereval", release, study="s")
+    output = importing.command_output("import_altereval", release, study="s")
     sentence, reading, unjudged, *_parts = output.splitlines()
-    assert (numbers_in(sentence), numbers_in(reading)) == ([5, 5], [6, 5])
-    assert numbers_in(unjudged)[0] == 1
+    assert (importing.numbers_in(sentence), importing.numbers_in(reading)) == ([5, 5], [6, 5])
+    assert importing.numbers_in(unjudged)[0] == 1
     Study.objects.all().delete()
-    assert_imported_once("import_altereval", release, [5, 5], study="shoes")
+    importing.assert_imported_once("import_altereval", release, [5, 5], study="shoes")
     values = Judgment.objects.order_by("candidate__item__position", "candidate__position")
     assert list(values.values_list("candidate__item__key", "candidate__key", "value")) == [
         ("boot.jpg", "clog.jpg", 1),
@@ -441,8 +436,8 @@ REFUSALS = [
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case[0])
 def test_rows_that_are_not_whole_are_refused(tmp_path, case):
     _name, rows, line, field, code = case
-    path = write_file(tmp_path / "judged.csv", RELEASE_HEADER + rows)
-    assert_refused("import_altereval", path, code, line=line, field=field)
+    path = importing.write_file(tmp_path / "judged.csv", RELEASE_HEADER + rows)
+    importing.assert_refused("import_altereval", path, code, line=line, field=field)
 
 
 def test_missing_columns_are_refused(tmp_path):
@@ -454,17 +449,17 @@ def test_missing_columns_are_refused(tmp_path):
         ("HITId,Input.top1,top1", "Input.target1"),
     ):
         path.write_text(f"{header}\n{','.join('x' * len(header.split(',')))}\n")
-        assert_refused("import_altereval", path, "missing_columns", line=1, value=missing)
+        importing.assert_refused("import_altereval", path, "missing_columns", line=1, value=missing)
 
 
 def test_released_judgments_do_not_join_a_study_of_ratings(release):
     rated_study("rated")
-    assert_refused("import_altereval", release, "other_kind", study="rated")
-    command_output("import_altereval", release, study="shoes")
+    importing.assert_refused("import_altereval", release, "other_kind", study="rated")
+    importing.command_output("import_altereval", release, study="shoes")
     release.write_text(RELEASED.replace("H1,True,False", "H1,True,True"))
     options = {"value": "assessor-H1", "study": "shoes"}
-    assert_refused("import_altereval", release, "other_submission", line=2, **options)
+    importing.assert_refused("import_altereval", release, "other_submission", line=2, **options)
     # Without defects, nothing is repaired.
     release.write_text("".join(RELEASED.splitlines(keepends=True)[:2]))
-    output = command_output("import_altereval", release, study="clean")
-    assert [numbers_in(line) for line in output.splitlines()] == [[1, 1], [1, 1]]
+    output = importing.command_output("import_altereval", release, study="clean")
+    assert [importing.numbers_in(line) for line in output.splitlines()] == [[1, 1], [1, 1]]

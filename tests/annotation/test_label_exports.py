@@ -96,8 +96,7 @@ def test_phoenix_annotations_of_spans(name):
         ("aa03", ann): {"quality": "bad"},
         ("aa03", ben): {"quality": "bad"},
     }
-    left_out = {"program_score": 3, "no_answer": 1}
-    assert_counts(draft, (11, 7), left_out, {"comments": 1}, {"": 1})
+    assert_counts(draft, (11, 7), {"program_score": 3, "no_answer": 1}, {"comments": 1}, {"": 1})
 
 
 def test_prodigy_choices_of_named_annotators():
@@ -108,8 +107,7 @@ def test_prodigy_choices_of_named_annotators():
         ("12", "tone-ann"): {"choice:POS": "no", "choice:NEG": "no"},
     }
     assert [item.candidates[0].text for item in draft.items] == ["Good.", "Hm.", "Bad."]
-    notes = {"answers_without_category"}
-    assert_counts(draft, (5, 3), {"ignored": 1, "rejected": 1}, notes=notes)
+    assert_counts(draft, (5, 3), {"ignored": 1, "rejected": 1}, notes={"answers_without_category"})
     by_document = read_fixture("prodigy_choice.jsonl", "prodigy", item=("doc",))
     assert {item for item, _who in answers_of(by_document)} == {"d1", "d2"}
 
@@ -187,8 +185,7 @@ def test_labels_of_the_alternative_annotator_test():
         ("11__stars", "a3"): {"value": 4},
         ("13__stars", "a3"): {"value": 5},
     }
-    notes = {"labels_by_annotator"}
-    assert_counts(people, (8, 7), {"no_answer": 1}, missing={"": 1}, notes=notes)
+    assert_counts(people, (8, 7), {"no_answer": 1}, missing={"": 1}, notes={"labels_by_annotator"})
     assert len(answers_of(read_fixture("alt_test_llm.json", "alt-test"))) == 6
 
 

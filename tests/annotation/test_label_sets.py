@@ -11,15 +11,7 @@ from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Adjudication, Candidate, LabelSet, Question, Study, Submission
 from retrieval.exports.qrels import label_source, qrels_of, study_qrels
-from tests.annotation.studies import (
-    alternatives_study,
-    doubt,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
+from tests.annotation import studies
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +22,12 @@ MAJORITY = Rule(method="majority")
 @pytest.fixture
 def judged_by_three() -> Study:
     """Clog ticked by three of three, pump by two, flat by one, sole by none."""
-    study = alternatives_study(pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)})
-    tick(study, "Ann", "boot", {"clog", "pump", "flat"})
-    tick(study, "Bob", "boot", {"clog", "pump"})
-    tick(study, "Cyd", "boot", {"clog"})
+    study = studies.alternatives_study(
+        pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)}
+    )
+    studies.tick(study, "Ann", "boot", {"clog", "pump", "flat"})
+    studies.tick(study, "Bob", "boot", {"clog", "pump"})
+    studies.tick(study, "Cyd", "boot", {"clog"})
     return study
 
 
@@ -71,7 +65,7 @@ def test_each_judged_candidate_gets_one_label(judged_by_three):
     assert by_model.converged is True
     assert by_model.iterations > 0
     # Ratings are labelled with a number and its error.
-    ratings = make(rated_study(), Rule(method="mean"))
+    ratings = make(studies.rated_study(), Rule(method="mean"))
     first = ratings.labels.first()
     assert (first.value, first.se, first.probability) == (22.5, 2.5, None)
     with pytest.raises(StudyUnfit):
@@ -80,13 +74,13 @@ def test_each_judged_candidate_gets_one_label(judged_by_three):
 
 def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three):
     old = make(judged_by_three)
-    tick(judged_by_three, "Dee", "gown", {"coat"})
+    studies.tick(judged_by_three, "Dee", "gown", {"coat"})
     new = make(judged_by_three)
     assert (old.version, new.version) == (1, 2)
     assert old.fingerprint != new.fingerprint
     assert "coat" in values_of(new)
     assert "coat" not in values_of(old)
-    assert make(ticked_study("another")).version == 1
+    assert make(studies.ticked_study("another")).version == 1
 
 
 def test_another_rule_makes_another_version(judged_by_three):
@@ -96,14 +90,14 @@ def test_another_rule_makes_another_version(judged_by_three):
     for _ in range(2):
         assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
     # Questions of a study share the count of versions.
-    questions = rated_study(questions=("style", "wit")).questions.all()
+    questions = studies.rated_study(questions=("style", "wit")).questions.all()
     made = [make_label_set(question=each, rule=Rule(method="mean")) for each in questions]
     names = [(each.label_set.question.name, each.label_set.version) for each in made]
     assert names == [("style", 1), ("wit", 2)]
 
 
 def test_a_decision_overrides_the_rule(judged_by_three, senior):
-    tick(judged_by_three, "Ann", "boot", set(), round=2)
+    studies.tick(judged_by_three, "Ann", "boot", set(), round=2)
     overrule(judged_by_three, "flat", 1, senior, round=2)
     without = make(judged_by_three)
     overrule(judged_by_three, "flat", 1, senior)
@@ -126,10 +120,10 @@ def test_a_decision_overrides_the_rule(judged_by_three, senior):
 
 
 def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen():
-    study = alternatives_study(pools={"boot": ("clog",)})
-    tick(study, "Ann", "boot", {"clog"})
-    doubt(tick(study, "Bob", "boot", set()))
-    tick(study, "Cyd", "boot", set(), status="rejected")
+    study = studies.alternatives_study(pools={"boot": ("clog",)})
+    studies.tick(study, "Ann", "boot", {"clog"})
+    studies.doubt(studies.tick(study, "Bob", "boot", set()))
+    studies.tick(study, "Cyd", "boot", set(), status="rejected")
     assert make(study).labels.get().n_judgments == 2
     unflagged = make(study, Rule(method="majority", with_flagged=False)).labels.get()
     assert (unflagged.n_judgments, unflagged.value) == (1, 1)
@@ -137,17 +131,19 @@ def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen():
 
 @pytest.mark.parametrize("level", Question.Level.values)
 def test_every_rule_of_a_level_labels_every_candidate(level):
-    study = rating_study(level=level, n_items=4)
+    study = studies.rating_study(level=level, n_items=4)
     study.questions.update(scale_min=1, scale_max=5)
     for person, more in (("Ann", 0), ("Bob", 1), ("Cyd", 0)):
         for index in range(4):
-            rate(study, person, f"d{index}", {"alpha": 1 + (index + more) % 4, "beta": 5 - more})
+            studies.rate(
+                study, person, f"d{index}", {"alpha": 1 + (index + more) % 4, "beta": 5 - more}
+            )
     for method in METHODS_AT_LEVEL[level]:
         assert make(study, Rule(method=method)).labels.count() == 8
 
 
 def test_a_rule_that_does_not_fit_is_refused():
-    study = ticked_study()
+    study = studies.ticked_study()
     with refused(StudyUnfit, "unfit_method"):
         make(study, Rule(method="mean"))
     with refused(StudyUnfit, "not_judged"):
@@ -181,7 +177,7 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three, tmp_path):
 
 
 def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
-    study = ticked_study()
+    study = studies.ticked_study()
     decision = overrule(study, "clog", 0, senior, note=" a shoe ")
     decision.refresh_from_db()
     assert (decision.value, decision.note, decision.round) == (0, "a shoe", 1)
@@ -193,8 +189,8 @@ def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
     assert [row.value for row in Adjudication.objects.of(study)] == [0, 1]
     assert [row.value for row in Adjudication.objects.of(study).standing()] == [1]
     # The rounds of a candidate are decided apart.
-    study = ticked_study("rounds")
-    tick(study, "Ann", "boot", {"clog"}, round=2)
+    study = studies.ticked_study("rounds")
+    studies.tick(study, "Ann", "boot", {"clog"}, round=2)
     for round, value in ((1, 0), (2, 1)):
         overrule(study, "clog", value, senior, round=round)
     standing = Adjudication.objects.of(study).standing().values_list("round", "value")
@@ -202,14 +198,14 @@ def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
 
 
 def test_a_decision_that_cannot_be_made_is_refused(senior):
-    study = ticked_study()
+    study = studies.ticked_study()
     for value, code in ((-1, "off_scale"), (2, "off_scale"), (0.5, "between_categories")):
         with refused(DecisionRefused, code):
             overrule(study, "clog", value, senior)
     with refused(DecisionRefused, "off_scale"):
         overrule(study, "clog", float("nan"), senior)
     with refused(DecisionRefused, "other_study"):
-        overrule(study, "clog", 1, senior, question=rating_study().question())
+        overrule(study, "clog", 1, senior, question=studies.rating_study().question())
     for round in (-1, 0, 2):
         with refused(DecisionRefused, "not_judged"):
             overrule(study, "clog", 1, senior, round=round)

@@ -10,14 +10,7 @@ from accounts.models import User
 from annotation.exceptions import StudyUnknown
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
 from annotation.submission_imports import pseudonym
-from tests.annotation.studies import (
-    alternatives_study,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
+from tests.annotation import studies
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +24,8 @@ def _is_refused(create: Callable[[], object], *names: str) -> None:
 
 
 def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_question():
-    study = rating_study()
-    first = rate(study, "Ann", "d0", {"alpha": 1})
+    study = studies.rating_study()
+    first = studies.rate(study, "Ann", "d0", {"alpha": 1})
     create = partial(
         Submission.objects.create, item=first.item, annotator=first.annotator, raw="{}"
     )
@@ -41,13 +34,15 @@ def test_an_item_is_submitted_once_per_annotator_and_round_and_judged_once_per_q
     assert Submission.objects.of(study).count() == 2
     submission = Submission.objects.filter(pk=first.pk)
     _is_refused(lambda: submission.update(round=0), "rounds_count_from_one")
-    judgment = rate(rating_study("other"), "Ann", "d0", {"alpha": 1}).judgments.get()
+    judgment = studies.rate(
+        studies.rating_study("other"), "Ann", "d0", {"alpha": 1}
+    ).judgments.get()
     judgment.pk = None
     _is_refused(lambda: judgment.save(force_insert=True), "annotation_judgment", "one_judgment_per")
 
 
 def test_names_are_used_once_and_scales_are_ranges():
-    study = rated_study()
+    study = studies.rated_study()
     item = study.items.get(key="d0")
     blind_key = item.candidates.get(key="alpha").blind_key
     for low, high in ((0, 0), (5, 1)):
@@ -68,7 +63,7 @@ def test_names_are_used_once_and_scales_are_ranges():
 
 
 def test_rows_come_in_their_positions_with_blind_keys():
-    study = rating_study(n_items=20, questions=("b", "a"))
+    study = studies.rating_study(n_items=20, questions=("b", "a"))
     assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(20)]
     assert [question.name for question in study.questions.all()] == ["b", "a"]
     keys = Candidate.objects.values_list("blind_key", flat=True)
@@ -79,7 +74,7 @@ def test_rows_come_in_their_positions_with_blind_keys():
 def test_a_study_is_visible_to_its_owner_and_to_superusers():
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
     chief = User.objects.create_superuser("chief")
-    owned, unowned = rating_study("owned", owner=owner), rating_study("unowned")
+    owned, unowned = studies.rating_study("owned", owner=owner), studies.rating_study("unowned")
     assert owned.items.count() == unowned.items.count() == 3
     assert list(Study.objects.visible_to(owner)) == [owned]
     assert list(Study.objects.visible_to(other)) == []
@@ -91,9 +86,9 @@ def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are():
     with refused(StudyUnknown, slug="x", known=[]):
         Study.objects.named("x")
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
-    styles = rating_study("styles", owner=owner)
+    styles = studies.rating_study("styles", owner=owner)
     assert Study.objects.named("styles") == styles
-    rating_study("dialogues")
+    studies.rating_study("dialogues")
     with refused(StudyUnknown, slug="x", known=["dialogues", "styles"]):
         Study.objects.named("x")
     # Never with studies that the user may not see.
@@ -102,9 +97,9 @@ def test_a_study_is_found_by_its_slug_or_reported_with_the_slugs_there_are():
 
 
 def test_counts_do_not_multiply_each_other():
-    rated_study("rated", questions=("appropriateness", "style"))
-    ticked_study("ticked")
-    rating_study("unrated")
+    studies.rated_study("rated", questions=("appropriateness", "style"))
+    studies.ticked_study("ticked")
+    studies.rating_study("unrated")
     Study.objects.create(slug="empty", kind="rating")
     counts = {
         study.slug: (study.n_items, study.n_submissions, study.n_judgments)
@@ -116,32 +111,32 @@ def test_counts_do_not_multiply_each_other():
 
 def test_counting_takes_one_query_however_many_studies(django_assert_num_queries):
     for number in range(5):
-        rated_study(f"study-{number}")
+        studies.rated_study(f"study-{number}")
     with django_assert_num_queries(1):
         assert [study.n_judgments for study in Study.objects.counted()] == [12] * 5
     owner = User.objects.create_user("owner")
-    rated_study("owned", owner=owner)
+    studies.rated_study("owned", owner=owner)
     assert [s.n_judgments for s in Study.objects.visible_to(owner).counted()] == [12]
 
 
 def test_accepted_means_not_rejected():
-    study = alternatives_study()
-    tick(study, "Ann", "boot", {"clog"}, status=Submission.Status.APPROVED)
-    tick(study, "Bob", "boot", {"clog"}, status=Submission.Status.SUBMITTED)
-    tick(study, "Cyd", "boot", {"clog"}, status=Submission.Status.REJECTED)
+    study = studies.alternatives_study()
+    studies.tick(study, "Ann", "boot", {"clog"}, status=Submission.Status.APPROVED)
+    studies.tick(study, "Bob", "boot", {"clog"}, status=Submission.Status.SUBMITTED)
+    studies.tick(study, "Cyd", "boot", {"clog"}, status=Submission.Status.REJECTED)
     submissions = Submission.objects.of(study).accepted()
     judgments = Judgment.objects.of(study).accepted()
     assert {s.annotator.pseudonym for s in submissions} == {"Ann", "Bob"}
     assert {j.submission.annotator.pseudonym for j in judgments} == {"Ann", "Bob"}
     assert (Judgment.objects.of(study).count(), judgments.count()) == (9, 6)
     # Another study has its own.
-    another = ticked_study("two")
+    another = studies.ticked_study("two")
     assert Judgment.objects.of(another).count() == 5
     assert Submission.objects.of(another).count() == 2
 
 
 def test_a_question_says_why_a_value_is_none_of_its_own():
-    study = rating_study(level="ratio")
+    study = studies.rating_study(level="ratio")
     study.questions.update(scale_min=-5)
     for value, code in ((0, ""), (100, ""), (-1, "below_zero"), (101, "off_scale")):
         assert getattr(study.question().validation_error(value), "code", "") == code
@@ -149,7 +144,7 @@ def test_a_question_says_why_a_value_is_none_of_its_own():
 
 
 def test_a_person_has_one_pseudonym_in_a_study_and_another_in_the_next():
-    one, two = rating_study("one", n_items=0), rating_study("two", n_items=0)
+    one, two = studies.rating_study("one", n_items=0), studies.rating_study("two", n_items=0)
     assert pseudonym(one, "A1") == pseudonym(one, "A1")
     assert re.fullmatch("A[0-9a-f]{10}", pseudonym(one, "A1"))
     names = {pseudonym(study, person) for study in (one, two) for person in ("A1", "A2")}

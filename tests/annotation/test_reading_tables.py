@@ -337,8 +337,7 @@ def test_what_a_workbook_keeps_in_memory_is_limited(write, old, new):
 
 
 def test_what_an_ods_file_keeps_in_memory_is_limited(write):
-    row = f"<table:table-row>{CELLS.decode()}</table:table-row>"
-    for repeated in (row, CELLS.decode() * 13):
+    for repeated in (f"<table:table-row>{CELLS.decode()}</table:table-row>", CELLS.decode() * 13):
         with refused(ImportRefused, "row_too_large"):
             read_rows(write("a.ods", as_ods(ROWS, repeated)))
 
@@ -359,11 +358,10 @@ def test_long_texts_of_parquet_are_not_all_in_memory(write):
 
 
 def test_cells_of_parquet_are_limited_and_no_column_is_dropped(write):
-    tables = {
+    for code, table in {
         "unpacked_too_large": pa.table({"a": pa.repeat("", 1_100_000)}),
         "repeated_columns": pa.table([pa.array(["1"]), pa.array(["2"])], names=["a", "a"]),
-    }
-    for code, table in tables.items():
+    }.items():
         path = write("a.parquet", as_parquet(table))
         with refused(ImportRefused, code), opened_table(path, most_bytes=2**20) as opened:
             list(opened.records())

@@ -228,8 +228,7 @@ COMPLETE = {
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=CONTENTS)
 def test_any_bytes_are_handled(tmp_path, read, suffix, content):
-    path = write_file(tmp_path / f"any{suffix}", content)
-    _is_read_or_refused(read, path)
+    _is_read_or_refused(read, write_file(tmp_path / f"any{suffix}", content))
 
 
 @pytest.mark.slow

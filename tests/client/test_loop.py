@@ -27,9 +27,8 @@ def study(rosa, team, connection):
 
 
 def let_a_crowd_work(study, site_url):
-    batch = Batch.objects.of(study).latest("pk")
     replay_group(
-        hit_type_id=batch.hit_type_id,
+        hit_type_id=Batch.objects.of(study).latest("pk").hit_type_id,
         names=crowd_names(2, seed=7),
         source=SimulatedAnswers(study, seed=7),
         site_url=site_url,

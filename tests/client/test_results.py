@@ -39,8 +39,7 @@ def test_systems_and_comparisons_are_the_servers_and_a_dispute_is_decided(mine):
     assert list(pairs["p_adjusted"]) == [row["p_adjusted"] for row in stored["pairs"]]
     assert "alpha" in mine.results("questions")["answer"][0]
     study = Study.objects.get()
-    first = study.items.first()
-    rate(study, "eve", first.key, {"alpha": 1, "beta": 99})
+    rate(study, "eve", study.items.first().key, {"alpha": 1, "beta": 99})
     mine.wait(mine.client.send("POST", f"{mine.address}results/", {"result": "agreement"}))
     dispute = mine.disputes().iloc[0]
     decision = mine.adjudicate(dispute["candidate_id"], dispute["question"], 60, note="Why.")
@@ -73,8 +72,7 @@ def test_scores_are_held_against_people_metrics_scored_and_a_protocol_checked(mi
     assert ScoringRun.objects.get().signature == "mine|v:1"
     with refused(InvalidRequest, "invalid", field="uses"):
         mine.add_scores(path, uses={"other": "item"})
-    job = mine.client.send("POST", f"{mine.address}results/", {"result": "validation"})
-    mine.wait(job)
+    mine.wait(mine.client.send("POST", f"{mine.address}results/", {"result": "validation"}))
     assert [row["metric"] for row in mine.best_metrics()["top"]] == ["mine"]
     assert set(mine.validation("systems")["system"]) == {"alpha", "beta"}
     assert "distinct_n" in set(mine.metrics()["name"])

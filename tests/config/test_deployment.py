@@ -50,8 +50,7 @@ def test_every_variable_command_and_queue_of_the_examples_is_one_of_the_sites():
     text = "".join(path.read_text() for path in [DEPLOY / "compose.yaml", *UNITS])
     commands = set(re.findall(r'manage\.py(?:", "| )([a-z_]+)', text))
     assert commands == {"migrate", "run_worker", "backup"}
-    there = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
-    assert commands - {"migrate"} <= there
+    assert commands - {"migrate"} <= {path.stem for path in ROOT.glob("*/management/commands/*.py")}
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     arguments = [*services["worker"]["command"], *services["scorer"]["command"]]
     assert {each for each in arguments if each in QUEUES} == set(QUEUES)

@@ -38,10 +38,6 @@ pytestmark = [
 ]
 
 
-def settings_of_the_example():
-    return dict(re.findall(r"^# ([A-Z_]+)=(\S+)$", NGINX.read_text(), re.MULTILINE))
-
-
 class Site(NamedTuple):
     port: int
     database: Path
@@ -50,7 +46,9 @@ class Site(NamedTuple):
 @pytest.fixture(scope="module")
 def upstream(tmp_path_factory):
     folder, port = tmp_path_factory.mktemp("site"), free_port()
-    environment = os.environ | settings_of_the_example()
+    environment = os.environ | dict(
+        re.findall(r"^# ([A-Z_]+)=(\S+)$", NGINX.read_text(), re.MULTILINE)
+    )
     environment |= {"DATABASE_URL": f"sqlite:///{folder}/site.sqlite3", "METRICS_TOKEN": "a-token"}
     environment |= {"SECRET_KEY": secrets.token_urlsafe(50), "TMPDIR": str(folder)}
     environment |= {"ENCRYPTION_KEYS": Fernet.generate_key().decode()}
@@ -144,12 +142,10 @@ class Proxy:
     def ask(self, method, host, path, **more):
         with requests.Session() as session:
             session.mount("https://", Named(host))
-            headers = {"Host": host} | more.pop("headers", {})
-            address = f"https://127.0.0.1:{self.secure}{path}"
             return session.request(
                 method,
-                address,
-                headers=headers,
+                f"https://127.0.0.1:{self.secure}{path}",
+                headers={"Host": host} | more.pop("headers", {}),
                 verify=False,
                 allow_redirects=False,
                 timeout=60,
@@ -253,7 +249,6 @@ def test_a_large_upload_goes_through_and_a_larger_one_does_not(start):
     allowed, larger = ({"file": b"x" * size} for size in (150_000_000, 225_000_000))
     assert proxy.ask("POST", SITE, "/login/", headers=form, files=allowed).status_code == 200
     try:
-        large = proxy.ask("POST", SITE, "/login/", headers=form, files=larger)
-        assert large.status_code == 413
+        assert proxy.ask("POST", SITE, "/login/", headers=form, files=larger).status_code == 413
     except requests.ConnectionError:  # Caddy hangs up on whoever goes on sending
         assert proxy.get(SITE, "/login/").status_code == 200

@@ -26,8 +26,7 @@ def heavy_libraries():
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [SETUP, REQUEST])
 def test_a_process_starts_without_heavy_libraries(code):
-    done = run_python("-c", f"{code}\n{PRINT_MODULES}")
-    imported = set(done.stdout.split())
+    imported = set(run_python("-c", f"{code}\n{PRINT_MODULES}").stdout.split())
     assert "django" in imported
     assert len(heavy_libraries()) > 10
     assert imported & heavy_libraries() == set()

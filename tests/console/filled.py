@@ -27,12 +27,11 @@ def add_scores(study, metric="nll", *, higher_is_better=True):
         for item in study.items.all()
         for candidate in item.candidates.all()
     ]
-    values = {pair: number / 8 for number, pair in enumerate(candidates)}
     write_scores(
         study=study,
         metric=metric,
         signature=f"{metric}|v:1",
-        values=values,
+        values={pair: number / 8 for number, pair in enumerate(candidates)},
         higher_is_better=higher_is_better,
     )
 

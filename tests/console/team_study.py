@@ -10,14 +10,7 @@ from hits.collect import set_status
 from hits.models import Assignment, Connection, Hit, Recruiter
 from marketplace.people.enrolment import create_worker
 from metrics.models import JudgeConnection, ScoringRequest
-from tests.console.filled import (
-    NOON,
-    add_assignment,
-    add_batch,
-    add_recruitment,
-    scored_study,
-    store_validation,
-)
+from tests.console import filled
 from tests.console.work import request_for_later
 
 WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
@@ -38,19 +31,18 @@ def create_users(owner):
 
 
 def create_study(owner):
-    study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
+    study = filled.scored_study("mine", owner=owner, team=owner.memberships.get().team)
     find_study_kind(AGREEMENT).compute_now(study)
-    store_validation(study)
+    filled.store_validation(study)
     make_label_set(question=study.questions.get(), rule=Rule("mean"))
-    batch = add_batch(study)
-    first, second = Hit.objects.of(batch)[:2]
-    readable = add_assignment(first, WORKER_ID)
+    first, second = Hit.objects.of(filled.add_batch(study))[:2]
+    readable = filled.add_assignment(first, WORKER_ID)
     Assignment.objects.filter(pk=readable.pk).update(
         assignment_id=ASSIGNMENT_ID, submission=Submission.objects.of(study).first()
     )
     readable.refresh_from_db()
     set_status(assignment=readable, status=Assignment.Status.APPROVED)
-    add_assignment(second, WORKER_ID, problem="It was cut short.")
+    filled.add_assignment(second, WORKER_ID, problem="It was cut short.")
     Membership.objects.create(
         team=study.team, user=User.objects.create_user("last"), role=Role.ANALYST
     )
@@ -58,9 +50,9 @@ def create_study(owner):
     set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
     there = {"name": "There", "marketplace": "elsewhere.example.org"}
     elsewhere = Connection.objects.create(team=study.team, **there)
-    add_recruitment(study)
+    filled.add_recruitment(study)
     Recruiter.objects.create(
-        connection=elsewhere, public_id="5THERE", name="There", fetched_at=NOON
+        connection=elsewhere, public_id="5THERE", name="There", fetched_at=filled.NOON
     )
     JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
     ScoringRequest.objects.create(study=study, metric="rouge1")

@@ -142,8 +142,7 @@ def test_nobody_gets_in_without_signing_in_by_any_method(things):
 def stored_work():
     decided = (Adjudication.objects.count(), DraftDecision.objects.count())
     flagged = Submission.objects.flagged().count()
-    jobs = Job.objects.order_by("pk").values_list("state", "stop_requested")
-    return (*decided, flagged, *jobs)
+    return (*decided, flagged, *Job.objects.order_by("pk").values_list("state", "stop_requested"))
 
 
 @pytest.mark.slow
@@ -320,8 +319,7 @@ def places_of_a_study():
 def test_no_answer_names_a_system_to_who_may_not_view_systems(study, users, role):
     names = {"alpha": "quokka", "beta": "wombat"}
     for before, after in names.items():
-        candidates = Candidate.objects.filter(item__study=study, key=before)
-        candidates.update(key=after, system=after)
+        Candidate.objects.filter(item__study=study, key=before).update(key=after, system=after)
     find_study_kind(RESULTS).compute_now(study)
     clients = [browser(users[role]), program_of(users[role], *Scope)]
     pages = [*places_of_a_study(), address("studies"), address("team")]

@@ -111,8 +111,7 @@ def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researche
         for _ in range(2):
             answer = rosa.get(reverse(f"console:api-study-{name}", args=[study.slug]))
             assert (answer.status_code, answer["Retry-After"]) == (202, "2")
-    jobs = Job.objects.all()
-    assert [job.arguments["kind"] for job in jobs] == ["validation", "agreement"]
+    assert [job.arguments["kind"] for job in Job.objects.all()] == ["validation", "agreement"]
 
 
 @pytest.mark.slow
@@ -165,8 +164,7 @@ BODY = {"title": "Copy", "copy_of": "mine", "team": "lab"}
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_same", [True, False])
 def test_a_key_is_used_once_however_many_send_it(researcher, is_same):
-    team = create_team(name="Lab", owner=researcher)
-    rating_study("mine", owner=researcher, team=team)
+    rating_study("mine", owner=researcher, team=create_team(name="Lab", owner=researcher))
     text = program_of(researcher, "write").defaults["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
     barrier = threading.Barrier(AT_ONCE)
 
@@ -175,8 +173,7 @@ def test_a_key_is_used_once_however_many_send_it(researcher, is_same):
             program = Program(text)
             body = BODY if is_same else BODY | {"title": f"Copy {number}"}
             barrier.wait(timeout=30)
-            headers = {"Idempotency-Key": "one"}
-            answer = program.send("post", "/api/v1/studies/", body, **headers)
+            answer = program.send("post", "/api/v1/studies/", body, **{"Idempotency-Key": "one"})
             return answer.status_code, answer.content
 
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -42,15 +42,13 @@ PAGES = {"collect": "answers", "score": "validation"}
 
 def post_form(browser, action, **form):
     answer = browser.post(reverse(f"console:{action}", args=["ratings"]), form, follow=True)
-    where = reverse(f"console:{PAGES[action]}", args=["ratings"])
-    assert answer.redirect_chain == [(where, 302)]
+    assert answer.redirect_chain == [(reverse(f"console:{PAGES[action]}", args=["ratings"]), 302)]
     return answer
 
 
 def poll(browser, work, *, by_htmx=True):
     headers = {"HX-Request": "true"} if by_htmx else {}
-    where = reverse("console:work", args=["ratings", work.pk])
-    answer = browser.get(where, headers=headers)
+    answer = browser.get(reverse("console:work", args=["ratings", work.pk]), headers=headers)
     assert answer.status_code == 200
     return answer
 
@@ -102,8 +100,7 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
         True,
         False,
     )
-    text = words_of(poll(rosa, work, by_htmx=False).content.decode())
-    assert work.message in text
+    assert work.message in words_of(poll(rosa, work, by_htmx=False).content.decode())
 
 
 @pytest.mark.slow
@@ -260,8 +257,7 @@ def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
     # Work of a metric that was taken away since.
-    arguments = {"kind": "no such result"}
-    work = request_study_job(study=study, kind=RESULT, arguments=arguments)
+    work = request_study_job(study=study, kind=RESULT, arguments={"kind": "no such result"})
     reason = work.message
     assert work.state == Job.State.QUEUED
     assert "KeyError" in reason

@@ -56,8 +56,7 @@ def test_a_visitor_reads_the_study_changes_nothing_and_does_not_see_the_account(
         answer = page(visitor, name, study.slug)
         assert answer.status_code == 200
         assert "read_only" in codes_on(answer.content.decode()), name
-    other = rating_study(slug="other")
-    assert page(visitor, "study", other.slug).status_code == 404
+    assert page(visitor, "study", rating_study(slug="other").slug).status_code == 404
     address = f"/api/v1/studies/{study.slug}/"
     assert visitor.get(address).json()["slug"] == study.slug
     for method in (visitor.post, visitor.put, visitor.patch, visitor.delete):
@@ -89,8 +88,7 @@ def test_whatever_is_pressed_changes_nothing(visitor, study):
     posted = list(addresses(study))
     assert len(posted) > 15
     for address in posted:
-        answer = visitor.post(address, {"title": "Mine", "name": "Mine"})
-        assert answer.status_code == 403, address
+        assert visitor.post(address, {"title": "Mine", "name": "Mine"}).status_code == 403, address
     assert everything() == before
     assert AuditEntry.objects.count() == entries
 
@@ -108,14 +106,12 @@ def test_what_visitors_read_again_and_again_makes_no_log_longer(visitor):
             answer = page(visitor, "download", study.slug, name)
             assert answer.status_code == 200
             answer.getvalue()
-    entries = list(AuditEntry.objects.order_by("pk"))[before:]
-    assert [(one.action, one.details) for one in entries] == [
-        ("export", {"file": name}) for name in ("items.csv", "judgments.csv")
-    ]
+    assert [
+        (one.action, one.details) for one in list(AuditEntry.objects.order_by("pk"))[before:]
+    ] == [("export", {"file": name}) for name in ("items.csv", "judgments.csv")]
 
 
 def test_others_are_not_looking_around(study, rosa):
     Study.objects.filter(pk=study.pk).update(owner=User.objects.get(username="rosa"))
-    answer = page(rosa, "study", study.slug)
-    assert "read_only" not in codes_on(answer.content.decode())
+    assert "read_only" not in codes_on(page(rosa, "study", study.slug).content.decode())
     assert rosa.get(reverse("account")).status_code == 200

@@ -38,8 +38,7 @@ def test_a_new_key_works_and_is_written_down(settings, tmp_path, live_server, ac
     settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = access_key_id
     path = tmp_path / ".env"
     key = samples.prepare_key(live_server.url, path)
-    balance = in_process_client(vars(key)).get_account_balance()["AvailableBalance"]
-    assert Decimal(balance) == 1000
+    assert Decimal(in_process_client(vars(key)).get_account_balance()["AvailableBalance"]) == 1000
     assert path.read_text().splitlines() == [
         f"MARKETPLACE_ACCESS_KEY_ID={key.access_key_id}",
         f"MARKETPLACE_SECRET_ACCESS_KEY={key.secret_access_key}",

@@ -35,13 +35,7 @@ from tests.console.filled import (
     store_validation,
 )
 from tests.pictures import keep_picture
-from tests.retrieval.collections import (
-    add_file,
-    evaluated_collection,
-    filled_collection,
-    qrels_text,
-    run_text,
-)
+from tests.retrieval import collections
 from tests.simulation.answered import answer_outcomes, answer_switching
 from tests.simulation.stored import RULES, stored_experiment
 
@@ -198,8 +192,7 @@ def test_no_label_of_an_axis_leaves_its_column(chromium):
 
 
 def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, researcher):
-    study = rating_study("mine", owner=researcher, team=team)
-    recruitment = add_recruitment(study, state="draft")
+    recruitment = add_recruitment(rating_study("mine", owner=researcher, team=team), state="draft")
     Connection.objects.update(team=team)
     for state in ("draft", "active", "stopped"):
         Recruitment.objects.update(state=state)
@@ -237,9 +230,9 @@ NO_PAGES = FILES | PICTURES | {"collection-work"}
 
 
 def sent_files():
-    files = {"qrels.txt": qrels_text(), "bad.run": "t0 Q0 d1 1 high dense\n"}
+    files = {"qrels.txt": collections.qrels_text(), "bad.run": "t0 Q0 d1 1 high dense\n"}
     for tag, skill, seed in (("dense", 3.0, 1), ("bm25", 0.5, 2)):
-        files[f"{tag}.run"] = run_text(tag, skill=skill, seed=seed)
+        files[f"{tag}.run"] = collections.run_text(tag, skill=skill, seed=seed)
     return [
         {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
         for name, text in files.items()
@@ -289,11 +282,12 @@ def cut_choices(page):
 
 
 def test_every_page_of_a_collection_is_accessible_and_fits_a_telephone(page, team, researcher):
-    collection = evaluated_collection(team, researcher)
-    add_file(collection, "shoes.csv", "docno,title\nd1,Red boot\nd2,Blue shoe\n", kind="catalogue")
+    collection = collections.evaluated_collection(team, researcher)
+    collections.add_file(
+        collection, "shoes.csv", "docno,title\nd1,Red boot\nd2,Blue shoe\n", kind="catalogue"
+    )
     wrong = {}
-    names = {*PAGES_OF_A_COLLECTION} - NO_PAGES | {"collections", "new-collection"}
-    for name in sorted(names):
+    for name in sorted({*PAGES_OF_A_COLLECTION} - NO_PAGES | {"collections", "new-collection"}):
         page.set_viewport_size({"width": DESK, "height": 900})
         page.goto(address(name))
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
@@ -312,7 +306,7 @@ def test_every_page_of_a_collection_is_accessible_and_fits_a_telephone(page, tea
 
 
 def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, researcher):
-    filled_collection(team, researcher)
+    collections.filled_collection(team, researcher)
     experiment = stored_experiment(team, researcher)
     request_run(experiment=experiment, rules=RULES, actor=researcher)
     trained = request_training(
@@ -342,7 +336,7 @@ def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, resea
 
 def test_the_focus_is_outlined_and_on_what_was_answered(page, team, researcher):
     """A screen reader reads it first, of a page whose title is the one of before."""
-    filled_collection(team, researcher)
+    collections.filled_collection(team, researcher)
     stored_experiment(team, researcher)
     page.goto(address("new-experiment"))
     outlines = {}

@@ -71,14 +71,12 @@ def item_url(study, key):
 
 
 def test_studies_are_listed_with_their_sizes_sorted_and_filtered(rosa, researcher):
-    page = rosa.get("/").content.decode()
-    assert page.count(f'href="{reverse("console:new-study")}"') > 1
+    assert rosa.get("/").content.decode().count(f'href="{reverse("console:new-study")}"') > 1
     ticked_study("few", title="Few items", owner=researcher)
     rated_study("many", title="Many items", owner=researcher)
 
     def rows(**query):
-        rows = rosa.get("/", query).context["rows"]
-        studies = [row["study"] for row in rows]
+        studies = [row["study"] for row in rosa.get("/", query).context["rows"]]
         return [(study.slug, study.n_items, study.n_judgments) for study in studies]
 
     few, many = ("few", 2, 5), ("many", 3, 12)
@@ -343,11 +341,9 @@ def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher
     content = answer.content.decode()
     assert "It fits." in content
     assert ('rel="next"' in content, 'rel="prev"' in content) == (True, False)
-    boots = ticked_study(owner=researcher)
-    [table] = rosa.get(item_url(boots, "boot")).context["questions"]
+    [table] = rosa.get(item_url(ticked_study(owner=researcher), "boot")).context["questions"]
     assert {row.candidate.key: row.values for row in table.rows}["clog"] == ("yes",)
-    other = rated_study("other")
-    theirs = other.items.first().submissions.first()
+    theirs = rated_study("other").items.first().submissions.first()
     for slug in ("rated", "other"):
         where = reverse("console:flag", args=[slug, theirs.pk])
         assert rosa.post(where, {"reason": "fast"}).status_code == 404
@@ -361,8 +357,7 @@ def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher
         assert (unflag in answer.content.decode()) == (code == "flagged")
         assert list(Submission.objects.flagged()) == [submission] * (code == "flagged")
     doubt(*study.items.get(key="d0").submissions.all())
-    page = rosa.post(unflag, follow=True).content.decode()
-    assert page.count("/unflag/") == 1
+    assert rosa.post(unflag, follow=True).content.decode().count("/unflag/") == 1
     [left] = Submission.objects.flagged()
     assert left.annotator.pseudonym == "Ann"
 
@@ -512,8 +507,7 @@ def test_who_may_not_see_systems_or_workers_finds_none(find, searched, signed_in
 
 
 def progress_numbers(study):
-    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
-    progress = StudyProgress(**counts)
+    progress = StudyProgress(**Study.objects.filter(pk=study.pk).values(**progress_counts()).get())
     return (
         progress.n_hits,
         progress.n_published,

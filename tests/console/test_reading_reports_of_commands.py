@@ -149,8 +149,7 @@ def test_the_report_is_in_the_json(name, tmp_path):
     named |= {"{written}": str(tmp_path / "written"), "{folder}": str(tmp_path / "folder")}
     for key, value in named.items():
         words = [word.replace(key, value) for word in words]
-    record = json.loads(command_output(name, *words, "--json"))
-    reading = record["reading"]
+    reading = json.loads(command_output(name, *words, "--json"))["reading"]
     reports = reading if isinstance(reading, list) else [reading]
     assert reports
     for report in reports:

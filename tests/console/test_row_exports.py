@@ -31,15 +31,7 @@ from metrics.study_files import score_frame
 from presentation.records import plain_records
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell
-from tests.annotation.studies import (
-    doubt,
-    make_simulated,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
+from tests.annotation import studies
 from tests.codes import message_codes, refused_naming
 from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
@@ -104,11 +96,10 @@ def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):
                     typed = typed.isoformat()
                 assert value == typed, base
                 assert from_cell(cell) == ("" if value is None else str(value))
-    study = ticked_study(owner=researcher)
+    study = studies.ticked_study(owner=researcher)
     frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "qrels.parquet")))
     lines = content_of(rosa, study, "qrels.txt").decode().splitlines()
-    written = [f"{row.topic} 0 {row.docno} {row.relevance}" for row in frame.itertuples()]
-    assert written == lines
+    assert [f"{row.topic} 0 {row.docno} {row.relevance}" for row in frame.itertuples()] == lines
     assert frame["relevance"].dtype == "int64"
     frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "provenance.parquet")))
     rows = list(csv.DictReader(io.StringIO(content_of(rosa, study, "provenance.csv").decode())))
@@ -120,7 +111,7 @@ def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):
 def test_parquet_has_typed_columns_and_is_written_a_group_at_a_time(researcher):
     import pyarrow.parquet as pq
 
-    study = rated_study(owner=researcher)
+    study = studies.rated_study(owner=researcher)
     file = row_downloads()["submissions"].rows(study)
     table = pq.read_table(io.BytesIO(b"".join(row_parquet(file))))
     types = {field.name: str(field.type) for field in table.schema}
@@ -142,18 +133,15 @@ def test_parquet_has_typed_columns_and_is_written_a_group_at_a_time(researcher):
     assert (first, n_read) == (b"PAR1", 0)
     second = next(parts)
     assert n_read == GROUP_SIZE
-    content = first + second + b"".join(parts)
-    file = pq.ParquetFile(io.BytesIO(content))
+    file = pq.ParquetFile(io.BytesIO(first + second + b"".join(parts)))
     assert file.num_row_groups == 3
     assert file.read().column("value").to_pylist() == list(map(float, range(3 * GROUP_SIZE)))
 
 
 def test_a_submission_names_its_protocols_version_and_assignment(rosa, full_study, tmp_path):
-    batch = add_batch(full_study)
-    hit = batch.hits.exclude(hit_id="").get()
+    hit = add_batch(full_study).hits.exclude(hit_id="").get()
     assignment = add_assignment(hit)
-    submission = Submission.objects.of(full_study).filter(item=hit.item).first()
-    assignment.submission = submission
+    assignment.submission = Submission.objects.of(full_study).filter(item=hit.item).first()
     assignment.save()
     frame = pd.read_parquet(io.BytesIO(content_of(rosa, full_study, "submissions.parquet")))
     row = frame[frame["assignment_id"].notna()].squeeze()
@@ -199,8 +187,7 @@ def test_a_dataset_is_a_card_and_tables_without_workers_and_money(full_study, tm
         judgment_frame(full_study).assign(simulated=False).astype(judgments.dtypes.to_dict()),
         check_index_type=False,
     )
-    loaded = datasets.load_dataset(str(folder), "judgments", split="train")
-    assert loaded.num_rows == len(judgments)
+    assert datasets.load_dataset(str(folder), "judgments", split="train").num_rows == len(judgments)
 
 
 def test_the_card_states_wording_counts_agreement_and_simulation(full_study, tmp_path):
@@ -216,7 +203,7 @@ def test_the_card_states_wording_counts_agreement_and_simulation(full_study, tmp
     alpha = row.alpha
     expected = f"{alpha.value:.3f}" if alpha.value == alpha.value else "undefined"
     assert f"| {question.name} | 1 | {expected}" in body
-    make_simulated(full_study)
+    studies.make_simulated(full_study)
     folder = tmp_path / "simulated"
     call_command("export_dataset", full_study.slug, folder)
     front, body = front_matter((folder / "README.md").read_text())
@@ -239,8 +226,7 @@ def test_the_zip_is_the_folder_and_a_license_of_no_form_is_refused(rosa, full_st
         call_command("export_dataset", full_study.slug, tmp_path, license="my: own\nlicense")
     where = reverse("console:download", args=[full_study.slug, "dataset.zip"])
     rosa.get(reverse("console:agreement", args=[full_study.slug]))
-    answer = rosa.get(where, {"license": "a b"}, follow=True)
-    assert message_codes(answer) == ["license_unknown"]
+    assert message_codes(rosa.get(where, {"license": "a b"}, follow=True)) == ["license_unknown"]
     assert all(LICENSES)
 
 
@@ -249,15 +235,15 @@ def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full
     for name in file_names(full_study):
         if name.partition(".")[2] in FORMS:
             assert f'aria-label="{name}"' in page
-    study = rated_study(owner=researcher)
+    study = studies.rated_study(owner=researcher)
     add_scores(study)
     assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))
 
 
 def test_submissions_have_remarks_times_and_status_and_the_page_names_no_worker(rosa, researcher):
-    timed_study = rating_study(owner=researcher, n_items=1)
-    rate(timed_study, "Bob", "d0", {"alpha": 1, "beta": 2})
-    ann = rate(timed_study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
+    timed_study = studies.rating_study(owner=researcher, n_items=1)
+    studies.rate(timed_study, "Bob", "d0", {"alpha": 1, "beta": 2})
+    ann = studies.rate(timed_study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
     assignment = add_assignment(add_batch(timed_study).hits.get())
     assignment.submission = ann
     assignment.save()
@@ -328,16 +314,18 @@ def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp
 def uneven_study(owner):
     """Two questions, two conditions and two rounds; not everybody rated everything."""
     questions = ("=style", "sense")
-    study = rating_study(owner=owner, n_items=6, questions=questions, conditions=("calm", "-angry"))
+    study = studies.rating_study(
+        owner=owner, n_items=6, questions=questions, conditions=("calm", "-angry")
+    )
     for number, item in enumerate(study.items.all()):
         for position, person in enumerate(("Ann", "=Bob", "Cyd")):
             if (number + position) % 5:
                 for index, question in enumerate(questions):
                     alpha = (number * 37 + position * 11 + index * 53) % 101
                     ratings = {"alpha": alpha, "beta": (alpha * 7 + position) % 101 / 3}
-                    last = rate(study, person, item.key, ratings, question=question)
-    doubt(last)
-    rate(study, "Ann", "d0", {"alpha": 1, "beta": 99}, question="sense", round=2)
+                    last = studies.rate(study, person, item.key, ratings, question=question)
+    studies.doubt(last)
+    studies.rate(study, "Ann", "d0", {"alpha": 1, "beta": 99}, question="sense", round=2)
     return study
 
 
@@ -376,7 +364,7 @@ def test_a_file_is_saved_under_the_studys_name_and_others_are_not_found(fetch, r
         assert answer["Content-Type"] == content_type
         assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}"'
         assert answer["X-Content-Type-Options"] == "nosniff"
-    bare = rated_study(owner=researcher)
+    bare = studies.rated_study(owner=researcher)
     for name in ("nothing.csv", "judgments", "judgments.CSV", "qrels.txt"):
         assert fetch(study, name).status_code == 404
     for name in ("scores.csv", "validation.json"):
@@ -384,7 +372,7 @@ def test_a_file_is_saved_under_the_studys_name_and_others_are_not_found(fetch, r
 
 
 def test_without_judgments_there_are_columns_alone_and_nothing_is_validated(fetch, researcher):
-    study = rating_study(owner=researcher)
+    study = studies.rating_study(owner=researcher)
     answer = fetch(study, "judgments.csv")
     assert answer.getvalue().decode().startswith("study,round,item,")
     assert table(answer) == []
@@ -403,20 +391,18 @@ def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher
     study = scored_study(owner=researcher, n_items=45, conditions=conditions, questions=("b", "a"))
     study.items.filter(key="d3").update(position=50)
     Judgment.objects.filter(candidate__item__key="d7").update(position=None, seconds=None)
-    doubtful = Submission.objects.filter(item__key="d9")
-    doubtful.update(status=Submission.Status.REJECTED)
-    frames = {
+    Submission.objects.filter(item__key="d9").update(status=Submission.Status.REJECTED)
+    for name, frame in {
         "judgments.csv": judgment_frame(study).assign(simulated=False),
         "scores.csv": score_frame(study),
-    }
-    for name, frame in frames.items():
+    }.items():
         answer = fetch(study, name)
         assert answer.streaming
         assert answer.getvalue().decode() == frame.to_csv(index=False)
 
 
 def test_judgments_of_whole_items_and_scores_can_be_taken_elsewhere(fetch, researcher, tmp_path):
-    study = rated_study(owner=researcher)
+    study = studies.rated_study(owner=researcher)
     whole = study.questions.create(name="safe", wording="Is all of it safe?", position=9)
     for submission in Submission.objects.of(study):
         submission.judgments.create(question=whole, value=1)
@@ -427,15 +413,15 @@ def test_judgments_of_whole_items_and_scores_can_be_taken_elsewhere(fetch, resea
     path = tmp_path / "scores.csv"
     content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
     path.write_bytes(content)
-    there = rated_study("there", owner=researcher)
+    there = studies.rated_study("there", owner=researcher)
     import_scores(study=there, path=path)
     assert fetch(there, "scores.csv").getvalue() == content
 
 
 def test_agreement_and_validation_hold_what_the_pages_show(fetch, researcher):
-    study = ticked_study(owner=researcher)
-    tick(study, "Bob", "boot", {"clog"})
-    tick(study, "Bob", "gown", {"coat"})
+    study = studies.ticked_study(owner=researcher)
+    studies.tick(study, "Bob", "boot", {"clog"})
+    studies.tick(study, "Bob", "gown", {"coat"})
     content = json.loads(fetch(study, "agreement.json").getvalue())
     report = study_agreement(study)
     signatures = [row.pop("signature") for row in content["coefficients"]]
@@ -457,14 +443,14 @@ def test_agreement_and_validation_hold_what_the_pages_show(fetch, researcher):
 
 
 def test_a_signature_of_agreement_is_of_one_number_and_one_input(fetch, researcher):
-    study = rating_study(owner=researcher, questions=("warmth", "clarity"))
+    study = studies.rating_study(owner=researcher, questions=("warmth", "clarity"))
     Item.objects.filter(study=study, key="d0").update(condition="calm")
     for round in (1, 2):
         for question in ("warmth", "clarity"):
             for number, name in enumerate(("Ann", "Bob", "Cyd")):
                 for item in ("d0", "d1"):
                     values = {"alpha": 10 * number, "beta": 20 + number}
-                    rate(study, name, item, values, question=question, round=round)
+                    studies.rate(study, name, item, values, question=question, round=round)
     content = json.loads(fetch(study, "agreement.json").getvalue())
     rows = content["coefficients"] + content["between_rounds"] + content["by_protocol"]
     signatures = [row["signature"] for row in rows]
@@ -472,19 +458,19 @@ def test_a_signature_of_agreement_is_of_one_number_and_one_input(fetch, research
     assert {row["by"] for row in content["coefficients"]} == {"", "calm", "(none)"}
     assert len(content["between_rounds"]) >= 2
     assert len(set(signatures)) == len(signatures) >= 8
-    study = rated_study(owner=researcher)
+    study = studies.rated_study(owner=researcher)
 
     def signature():
         return json.loads(fetch(study, "agreement.json").getvalue())["coefficients"][0]["signature"]
 
     before = signature()
     assert signature() == before
-    rate(study, "Cyd", "d0", {"alpha": 1})
+    studies.rate(study, "Cyd", "d0", {"alpha": 1})
     assert signature() != before
 
 
 def test_qrels_and_their_provenance_are_handed_out_or_why_they_cannot_be(fetch, researcher, rosa):
-    study = ticked_study(owner=researcher)
+    study = studies.ticked_study(owner=researcher)
     qrels = fetch(study, "qrels.txt")
     assert qrels["Content-Type"] == "text/plain; charset=utf-8"
     lines = qrels.getvalue().decode().splitlines()
@@ -500,8 +486,7 @@ def test_qrels_and_their_provenance_are_handed_out_or_why_they_cannot_be(fetch, 
     assert packed.namelist() == files
     assert "Input.target1" in packed.read(files[0]).decode()
     Item.objects.filter(key="boot").update(key="rubber boot")
-    where = reverse("console:download", args=["ticked", "qrels.txt"])
-    answer = rosa.get(where, follow=True)
+    answer = rosa.get(reverse("console:download", args=["ticked", "qrels.txt"]), follow=True)
     assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
     assert message_codes(answer) == ["space_in_name"]
     assert "rubber boot" in answer.getvalue().decode()
@@ -512,7 +497,7 @@ def in_every_form(*bases):
 
 
 def test_alternatives_offer_scores_once_they_have_some(researcher):
-    study = ticked_study(owner=researcher)
+    study = studies.ticked_study(owner=researcher)
     rest = ["qrels.txt", "qrels_jg.txt", "released_layout.zip", "agreement.json"]
     assert file_names(study) == [
         *in_every_form("judgments", "submissions", "items", "qrels", "provenance"),
@@ -530,7 +515,7 @@ def test_alternatives_offer_scores_once_they_have_some(researcher):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [scored_study, ticked_study])
+@pytest.mark.parametrize("build", [scored_study, studies.ticked_study])
 def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher, build):
     study = build(owner=researcher)
     for name in ("agreement", "validation"):
@@ -547,10 +532,10 @@ def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_before_anything_is_judged_only_what_is_there_is_offered(rosa, researcher, kind):
     if kind == "rating":
-        study = rating_study(owner=researcher)
+        study = studies.rating_study(owner=researcher)
         add_scores(study)
     else:
-        study = ticked_study(owner=researcher)
+        study = studies.ticked_study(owner=researcher)
         Submission.objects.of(study).delete()
         Judgment.objects.of(study).delete()
     page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()

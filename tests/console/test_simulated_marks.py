@@ -64,16 +64,14 @@ def test_the_api_has_the_mark(rosa):
         marks = [row["simulated"] for row in rows]
         counts[name] = (marks.count(True), len(marks))
     assert counts["submissions"] == (1, Submission.objects.of(study).count())
-    of_simulated = Submission.objects.get(is_simulated=True).judgments.count()
-    assert counts["judgments"][0] == of_simulated
+    assert counts["judgments"][0] == Submission.objects.get(is_simulated=True).judgments.count()
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("command", ["import_judgments", "import_annotations"])
 def test_an_imported_download_has_the_marks(study, tmp_path, command, form):
     path = tmp_path / f"judgments.{form}"
-    write = {"csv": row_csv, "jsonl": row_jsonl}[form]
-    path.write_text("".join(write(judgment_rows(study))))
+    path.write_text("".join({"csv": row_csv, "jsonl": row_jsonl}[form](judgment_rows(study))))
     options = {} if command == "import_judgments" else {
         **{"tool": "csv", "item": ["item"], "annotator": "annotator", "value": ["value"]},
         **{"system": "system", "question": "question", "keep_names": True},
@@ -91,8 +89,7 @@ def test_the_released_layout_marks_simulated_answers_and_other_columns_mark_noth
     assert header.endswith(",simulated")
     assert sorted(row.rsplit(",", 1)[1] for row in rows) == ["False", "True"]
     command_output("import_annotations", first, study="again", tool="mturk-pools")
-    again = Study.objects.get(slug="again")
-    assert sorted(marks_of(again).values()) == [False, True]
+    assert sorted(marks_of(Study.objects.get(slug="again")).values()) == [False, True]
     Submission.objects.of(study).update(is_simulated=False)
     first, *_rest = write_released_layout(judgment_source(study), tmp_path / "people")
     assert "simulated" not in first.read_text()

@@ -97,8 +97,7 @@ class Reader:
         self.work_off()
         self.page.wait_for_load_state("networkidle")
         session = self.page.context.new_cdp_session(self.page)
-        options = {"format": "webp", "quality": QUALITY}
-        answer = session.send("Page.captureScreenshot", options)
+        answer = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
         self.files[name] = base64.b64decode(answer["data"])
 
     def work_off(self):

@@ -12,14 +12,7 @@ from playwright.sync_api import expect
 
 from annotation.imports import import_study
 from annotation.models import Judgment, Submission
-from annotation.protocols.records import (
-    Practice,
-    PracticeCandidate,
-    PracticeItem,
-    ProtocolDocument,
-    ProtocolQuestion,
-    Qualifications,
-)
+from annotation.protocols import records
 from annotation.protocols.versions import freeze, save_draft
 from annotation.readers.item_files import read_responses
 from config.samples import FOLDER
@@ -383,8 +376,7 @@ def test_other_views_of_the_task_learn_that_the_work_was_submitted(open_site, ra
 
 def test_returning_asks_where_something_was_entered(open_site, rating):
     page = open_site()
-    task = accept(page)
-    answer(task, 0)
+    answer(accept(page), 0)
     page.locator("form.return button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
@@ -456,8 +448,7 @@ def test_one_thing_scrolls_and_nothing_sideways(open_site, request, kind, width,
         assert footer.bounding_box()["y"] + footer.bounding_box()["height"] <= height + 1
     # What is missing is brought into view however the page scrolls.
     task.locator("#first").click()
-    control = task.locator(":focus")
-    expect(control).to_be_in_viewport()
+    expect(task.locator(":focus")).to_be_in_viewport()
 
 
 def test_on_a_telephone_the_last_turn_stays_in_sight(open_site, rating):
@@ -479,16 +470,14 @@ def test_on_a_telephone_the_last_turn_stays_in_sight(open_site, rating):
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])
 def test_enlarging_shows_the_pair_larger_than_the_cards(open_site, alternatives, width, height):
-    page = open_site(viewport={"width": width, "height": height})
-    task = accept(page)
+    task = accept(open_site(viewport={"width": width, "height": height}))
     card = task.locator("[data-candidate]").nth(2)
     before = card.locator("img").bounding_box()
     card.get_by_role("button").click()
     pair = task.get_by_role("dialog")
     pictures = [picture.bounding_box() for picture in pair.locator("img").all()]
     assert len(pictures) == 2
-    is_beside = pictures[0]["y"] == pictures[1]["y"]
-    assert is_beside is (width > height)
+    assert (pictures[0]["y"] == pictures[1]["y"]) is (width > height)
     for picture in pictures:
         assert picture["width"] * picture["height"] > before["width"] * before["height"]
         assert picture["y"] >= 0
@@ -579,18 +568,20 @@ def test_a_page_whose_script_fails_is_shown_after_a_while(open_site, rating):
 # Practice
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
-POLITE = ProtocolQuestion("polite", "yes_no", "Is it polite?")
+POLITE = records.ProtocolQuestion("polite", "yes_no", "Is it polite?")
 
 
 @pytest.fixture
 def practised(client):
     study = rating_item().study
     items = tuple(
-        PracticeItem(candidates=(PracticeCandidate(text=text, scores={"polite": 1}),))
+        records.PracticeItem(
+            candidates=(records.PracticeCandidate(text=text, scores={"polite": 1}),)
+        )
         for text in ("Thank you.", "You are welcome.")
     )
-    practice = Qualifications(practice=Practice(0.05, items))
-    document = ProtocolDocument((POLITE,), title="Rate replies", qualifications=practice)
+    practice = records.Qualifications(practice=records.Practice(0.05, items))
+    document = records.ProtocolDocument((POLITE,), title="Rate replies", qualifications=practice)
     save_draft(study=study, document=document)
     freeze(study=study)
     return publish(study, client)

@@ -8,23 +8,11 @@ from django.core.management import CommandError, call_command, load_command_clas
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
 from annotation.frames import judgment_frame
 from annotation.models import Submission
+from hits import exceptions
 from hits.collect import collect_batch
 from hits.connections import site_connection
 from hits.costs import set_budget
 from hits.decisions import decide
-from hits.exceptions import (
-    AssignmentsUnknown,
-    BatchUnfit,
-    BonusFileRefused,
-    CredentialsMissing,
-    FeedbackUnfit,
-    FundsMissing,
-    MarketplaceUnreachable,
-    NothingPublished,
-    OverBudget,
-    PaymentRefused,
-    WorkerUnknown,
-)
 from hits.models import Assignment, Batch, Connection, Hit, Payment
 from marketplace.models import BonusPayment, Hit as MarketplaceHit, WorkerBlock
 from tests.annotation.importing import command_output
@@ -103,7 +91,7 @@ def test_without_a_key_a_dry_run_works_and_nothing_is_kept(study, settings):
     report = json.loads(publish(assignments=2, dry_run=True, json=True))
     assert (report["hits"], report["assignments"], report["total_usd"]) == (3, 6, "0.60")
     assert numbers(publish(assignments=2, dry_run=True)) == ["3", "6", "0.60", "0.00", "0.60"]
-    with pytest.raises(CredentialsMissing):
+    with pytest.raises(exceptions.CredentialsMissing):
         publish()
     assert tables() == before
     assert not MarketplaceHit.objects.exists()
@@ -138,13 +126,13 @@ def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client
 def test_without_money_or_a_marketplace_nothing_is_published(client, settings, monkeypatch):
     site_connection()  # a migration makes it, and flushing took it away
     before = tables()
-    with refused_naming(FundsMissing, "$18.00", "$10.00"):
+    with refused_naming(exceptions.FundsMissing, "$18.00", "$10.00"):
         command_output("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
     assert hits_there(client) == []
     monkeypatch.setattr("hits.endpoints.PATIENCE", None)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:9/requester"
-    with refused(MarketplaceUnreachable, "no_answer"):
+    with refused(exceptions.MarketplaceUnreachable, "no_answer"):
         publish()
     assert tables() == before
 
@@ -160,7 +148,7 @@ def test_an_unknown_study_is_told(study, settings):
     for command in ("collect_study", "approve_study", "replay_crowd"):
         with refused_naming(StudyUnknown, "nothing-such"):
             command_output(command, "nothing-such")
-        with refused_naming(NothingPublished, "ratings"):
+        with refused_naming(exceptions.NothingPublished, "ratings"):
             command_output(command, "ratings")
 
 
@@ -190,7 +178,7 @@ def test_what_no_worker_or_marketplace_takes_is_refused_before_money_is_held(cli
         ["--reward=0.10", f"--exclude-list={path}"],
         *(["--reward=0.10", option] for option in ("--minutes=0", "--days=366", "--round=0")),
     ):
-        with pytest.raises((CommandError, BatchUnfit)):
+        with pytest.raises((CommandError, exceptions.BatchUnfit)):
             call_command("publish_study", "ratings", *options)
     assert not Batch.objects.exists()
     assert (balance_of(client), hits_there(client)) == (before, [])
@@ -230,11 +218,11 @@ def test_submissions_are_rejected_with_their_reason_and_a_part(ids, client):
     for part in ("1.00", "400.00", "0.005", "0"):
         for dry_run in (True, False):
             wrong = options | {"part": Decimal(part), "dry_run": dry_run}
-            with pytest.raises(PaymentRefused):
+            with pytest.raises(exceptions.PaymentRefused):
                 command_output("reject_submissions", "ratings", **wrong)
-    with refused(FeedbackUnfit, "no_feedback"):
+    with refused(exceptions.FeedbackUnfit, "no_feedback"):
         command_output("reject_submissions", "ratings", assignment=[ids[0]], reason=" ")
-    with refused_naming(AssignmentsUnknown, "3NOSUCH"):
+    with refused_naming(exceptions.AssignmentsUnknown, "3NOSUCH"):
         command_output("reject_submissions", "ratings", assignment=["3NOSUCH"], reason="No.")
     preview = command_output("reject_submissions", "ratings", dry_run=True, **options)
     assert ("1" in preview.split(), "$0.40" in preview) == (True, True)
@@ -253,7 +241,7 @@ def test_a_part_needs_no_more_budget_than_the_reward_that_it_stands_for(ids, stu
     assert statuses()[ids[0]] == "Rejected"
     # $2.40 are committed then; what is more is held to the budget.
     bonus = {"assignment": ids[1], "reason": "Thanks."}
-    with pytest.raises(OverBudget):
+    with pytest.raises(exceptions.OverBudget):
         command_output("pay_bonuses", "ratings", amount=Decimal("0.70"), **bonus)
     command_output("pay_bonuses", "ratings", amount=Decimal("0.60"), **bonus)
 
@@ -278,7 +266,7 @@ def test_bonuses_of_a_file_are_paid_once_however_often_it_is_given(ids, file, cl
 @pytest.mark.slow
 def test_what_is_paid_elsewhere_is_typed_first_and_paid_once(elsewhere, file):
     for typed in (None, Decimal("0.50"), Decimal("75")):
-        with refused_naming(PaymentRefused, "--spend 0.75"):
+        with refused_naming(exceptions.PaymentRefused, "--spend 0.75"):
             command_output("pay_bonuses", "ratings", file, spend=typed)
     assert not Payment.objects.exists()
     assert not BonusPayment.objects.exists()
@@ -297,11 +285,11 @@ def elsewhere(ids):
 @pytest.mark.slow
 def test_a_part_and_an_override_elsewhere_are_typed_first(elsewhere, ids):
     options = {"assignment": [ids[0]], "reason": "Half is missing."}
-    with refused_naming(PaymentRefused, "--spend 0.40"):
+    with refused_naming(exceptions.PaymentRefused, "--spend 0.40"):
         command_output("reject_submissions", "ratings", part=Decimal("0.40"), **options)
     assert statuses()[ids[0]] == "Submitted"
     command_output("reject_submissions", "ratings", **options)
-    with refused_naming(PaymentRefused, "--spend 1.00"):
+    with refused_naming(exceptions.PaymentRefused, "--spend 1.00"):
         command_output("override_rejections", "ratings", all=True)
     assert statuses()[ids[0]] == "Rejected"
     command_output("override_rejections", "ratings", all=True, spend=Decimal("1.00"))
@@ -317,7 +305,7 @@ def test_a_file_that_cannot_be_paid_is_refused_whole(ids, tmp_path):
         ("assignment_id,amount_usd,reason\nA,1,T\nA,2,T", "named_twice", path.name),
     ):
         path.write_text(content)
-        with refused(BonusFileRefused, code) as error:
+        with refused(exceptions.BonusFileRefused, code) as error:
             command_output("pay_bonuses", "ratings", path)
         assert shown in str(error.value)
     assert not BonusPayment.objects.exists()
@@ -328,7 +316,7 @@ def test_a_worker_is_blocked_and_unblocked(ids, ann):
     words = ("block_worker", "ratings", ann.worker_id)
     with pytest.raises(CommandError):
         command_output(*words)
-    with refused_naming(WorkerUnknown, "A0NOBODY"):
+    with refused_naming(exceptions.WorkerUnknown, "A0NOBODY"):
         command_output("block_worker", "ratings", "A0NOBODY", reason="No.")
     command_output(*words, reason="Random answers.", dry_run=True)
     assert not WorkerBlock.objects.exists()

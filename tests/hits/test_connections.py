@@ -8,6 +8,7 @@ from cryptography.fernet import Fernet
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from encryption import UndecryptableSecret, decrypt
+from hits import exceptions
 from hits.account_requests import request_connection
 from hits.connections import (
     balance_usd,
@@ -18,12 +19,6 @@ from hits.connections import (
     site_connection,
 )
 from hits.endpoints import AccessKey
-from hits.exceptions import (
-    ConnectionUnfit,
-    MarketplaceRefused,
-    MarketplaceUnreachable,
-    ProfileUnknown,
-)
 from hits.limits import marketplace_at
 from hits.models import Connection
 from marketplace.models import Requester
@@ -72,7 +67,7 @@ def test_a_connection_has_a_name_once_and_its_secret_is_stored_encrypted(key, te
     assert decrypt(connection.encrypted_secret) == key.secret_access_key
     logged = str(list(AuditEntry.objects.values_list("details", flat=True)))
     assert key.secret_access_key not in logged
-    with refused(ConnectionUnfit, "name_taken"):
+    with refused(exceptions.ConnectionUnfit, "name_taken"):
         connect_marketplace(team=team, name="Lab ", key=key, actor=ada)
     connect_marketplace(team=create_team(name="Other", owner=ada), name="Lab", key=key, actor=ada)
     # A closed one stays in the audit log.
@@ -120,12 +115,12 @@ def test_a_request_that_failed_keeps_no_key(funded_site, team, ada):
 
 @pytest.mark.parametrize("name", ["sandbox", "production"])
 def test_what_was_published_at_amazon_says_that_it_has_closed(name):
-    with refused(ProfileUnknown, "amazon_closed"):
+    with refused(exceptions.ProfileUnknown, "amazon_closed"):
         site_connection(name)
     connection, _ = Connection.objects.get_or_create(
         team=None, name=name, defaults={"marketplace": name, "fees": "mturk"}
     )
-    with refused(ProfileUnknown, "amazon_closed"):
+    with refused(exceptions.ProfileUnknown, "amazon_closed"):
         client_of(connection)
 
 
@@ -134,21 +129,21 @@ def test_a_connection_that_cannot_be_made_is_not_stored(key, team, ada, settings
     def connect(address, key=key):
         connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)
 
-    with pytest.raises(MarketplaceRefused):
+    with pytest.raises(exceptions.MarketplaceRefused):
         connect("", AccessKey("AKIAX", "y"))
     for address in ("ftp://127.0.0.1/", "http://127.0.0.1:9/requester"):
-        with pytest.raises(MarketplaceUnreachable):
+        with pytest.raises(exceptions.MarketplaceUnreachable):
             connect(address)
     for address in (
         "https://MTURK-requester.us-east-1.amazonaws.com./",
         "http://mturk-requester-sandbox.us-east-1.amazonaws.com:80",
     ):
-        with refused(ConnectionUnfit, "amazon_closed"):
+        with refused(exceptions.ConnectionUnfit, "amazon_closed"):
             connect(address)
     # A public site calls no address inside its own network.
     settings.OWN_MACHINE = False
     for host in INTERNAL_HOSTS:
-        with refused(ConnectionUnfit, "internal_address"):
+        with refused(exceptions.ConnectionUnfit, "internal_address"):
             connect(f"http://{host}/requester")
     assert not Connection.objects.of(team).exists()
 

@@ -9,6 +9,7 @@ from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Submission
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason, Time
 from annotation.protocols.versions import save_draft
+from hits import wages
 from hits.collect import collect_batch
 from hits.costs import SCHEDULES, estimate, price_items, require_funds
 from hits.decisions import decide, send_decisions
@@ -17,20 +18,6 @@ from hits.models import Assignment, Batch, Hit
 from hits.plans import draft_batch
 from hits.progress import batch_report, fetch_statement, refresh_statements
 from hits.publications import publish_batch
-from hits.wages import (
-    QUICK,
-    SLOW,
-    TYPICAL,
-    Duration,
-    PageSize,
-    duration_of,
-    measured_duration,
-    n_implausible,
-    page_size,
-    reward_for,
-    study_texts,
-    wage_of,
-)
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Hit as MarketplaceHit
 from tests.codes import refused, refused_naming
@@ -153,22 +140,22 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def test_a_page_takes_its_opening_its_words_and_its_answers():
-    page = PageSize(
+    page = wages.PageSize(
         n_words=238, n_instruction_words=150, n_answers=8, n_ticks=0, n_typed_characters=0
     )
     # 10 s to open, a minute to read, 8 answers of 6 s.
-    assert page.seconds(TYPICAL) == pytest.approx(10 + 60 + 48)
+    assert page.seconds(wages.TYPICAL) == pytest.approx(10 + 60 + 48)
     # Who is slow reads the instructions as well: 388 words at 150 a minute, 8 answers of 10 s.
-    assert page.seconds(SLOW) == pytest.approx(20 + 60 * 388 / 150 + 80)
-    assert page.seconds(QUICK) == pytest.approx(5 + 60 * 238 / 350 + 24)
-    page = PageSize(
+    assert page.seconds(wages.SLOW) == pytest.approx(20 + 60 * 388 / 150 + 80)
+    assert page.seconds(wages.QUICK) == pytest.approx(5 + 60 * 238 / 350 + 24)
+    page = wages.PageSize(
         n_words=0, n_instruction_words=0, n_answers=0, n_ticks=5, n_typed_characters=100
     )
-    assert page.seconds(TYPICAL) == pytest.approx(10 + 5 * 2 + 30)
+    assert page.seconds(wages.TYPICAL) == pytest.approx(10 + 5 * 2 + 30)
 
 
 def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
-    before = page_size(study_texts(study))
+    before = wages.page_size(wages.study_texts(study))
     # Contexts "Context 0" are 9 characters, "alpha on d0" 11 and "beta on d0" 10; the wording.
     n_characters = 9 + 11 + 10 + len(study.questions.get().wording)
     assert before.n_words == pytest.approx(n_characters / 6)
@@ -184,40 +171,40 @@ def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
     facts["reason"] = Reason(rule="page", least_length=40)
     save_draft(study=study, document=ProtocolDocument(questions, **facts))
     study.refresh_from_db()
-    page = page_size(study_texts(study))
+    page = wages.page_size(wages.study_texts(study))
     # Of two responses: two lines, two times yes or no; one Likert point of the item, one best,
     # and a best with a worst; and two products to tick or to leave.
     assert (before.n_answers, page.n_answers, page.n_ticks) == (2, 4 + 1 + 1 + 2, 2)
     assert (page.n_instruction_words, page.n_typed_characters) == (50, 40)
     n_characters = sum(len(each.wording) for each in questions)
     assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
-    assert duration_of(study).typical_seconds == pytest.approx(page.seconds(TYPICAL))
+    assert wages.duration_of(study).typical_seconds == pytest.approx(page.seconds(wages.TYPICAL))
 
 
 def test_what_the_protocol_estimates_is_the_one_estimate(study):
-    assert not duration_of(study).is_of_protocol
+    assert not wages.duration_of(study).is_of_protocol
     line = ProtocolQuestion("fit", "line", "Fit?", low_label="badly", high_label="well")
     document = ProtocolDocument(questions=(line,), title="Replies", time=Time(estimate_seconds=300))
     save_draft(study=study, document=document)
     study.refresh_from_db()
-    duration = duration_of(study)
+    duration = wages.duration_of(study)
     assert duration.is_of_protocol
     assert duration.typical_seconds == pytest.approx(300)
-    page = page_size(study_texts(study))
-    scale = 300 / page.seconds(TYPICAL)
-    assert duration.quick_seconds == pytest.approx(scale * page.seconds(QUICK))
-    assert duration.slow_seconds == pytest.approx(scale * page.seconds(SLOW))
+    page = wages.page_size(wages.study_texts(study))
+    scale = 300 / page.seconds(wages.TYPICAL)
+    assert duration.quick_seconds == pytest.approx(scale * page.seconds(wages.QUICK))
+    assert duration.slow_seconds == pytest.approx(scale * page.seconds(wages.SLOW))
 
 
 def test_a_reward_is_an_hourly_wage_and_back():
-    duration = Duration(typical_seconds=160, quick_seconds=120, slow_seconds=204)
-    wage = wage_of(Decimal("0.56"), duration)
+    duration = wages.Duration(typical_seconds=160, quick_seconds=120, slow_seconds=204)
+    wage = wages.wage_of(Decimal("0.56"), duration)
     # 0.56 x 3600 / 160, / 204 and / 120.
     amounts = (wage.typical_usd, wage.least_usd, wage.most_usd)
     assert amounts == (Decimal("12.60"), Decimal("9.88"), Decimal("16.80"))
     # 12 x 160 / 3600 = 0.5333, up to the cent.
-    assert reward_for(Decimal(12), duration) == Decimal("0.54")
-    assert wage_of(Decimal("0.54"), duration).typical_usd >= 12
+    assert wages.reward_for(Decimal(12), duration) == Decimal("0.54")
+    assert wages.wage_of(Decimal("0.54"), duration).typical_usd >= 12
 
 
 def add_submissions(study, *seconds, **fields):
@@ -231,13 +218,13 @@ def add_submissions(study, *seconds, **fields):
 
 
 def test_measured_times_take_the_estimates_place(study):
-    assert measured_duration([60.0] * 4) is None
+    assert wages.measured_duration([60.0] * 4) is None
     add_submissions(study, *[1] * 5, status=Submission.Status.REJECTED)
-    assert not duration_of(study).is_measured
+    assert not wages.duration_of(study).is_measured
     Submission.objects.all().delete()
     Annotator.objects.all().delete()
     add_submissions(study, *range(60, 111, 10))
-    duration = duration_of(study)
+    duration = wages.duration_of(study)
     # 60, 70, 80, 90, 100, 110
     assert (duration.n, duration.typical_seconds) == (6, 85)
     assert duration.quick_seconds < 70 < 100 < duration.slow_seconds
@@ -250,13 +237,13 @@ def test_measured_times_take_the_estimates_place(study):
 )
 def test_time_that_is_nobodys_measures_nothing(study, seconds, active_seconds):
     add_submissions(study, *[seconds] * 6, active_seconds=active_seconds)
-    assert not duration_of(study).is_measured
-    assert n_implausible(study) == 6
+    assert not wages.duration_of(study).is_measured
+    assert wages.n_implausible(study) == 6
     # The page's own count may be longer by what a marketplace rounds.
     Submission.objects.update(seconds=60, active_seconds=61)
     count_judgments_change(study_ids=[study.pk])
     study.refresh_from_db()
-    assert (duration_of(study).typical_seconds, n_implausible(study)) == (60, 0)
+    assert (wages.duration_of(study).typical_seconds, wages.n_implausible(study)) == (60, 0)
 
 
 pytestmark = pytest.mark.django_db(transaction=True)

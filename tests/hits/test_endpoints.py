@@ -8,16 +8,9 @@ from threading import Thread
 import pytest
 from botocore.config import Config
 
-from hits import connections, endpoints
+from hits import connections, endpoints, exceptions
 from hits.connections import balance_usd
 from hits.endpoints import AccessKey, connect, translated_errors
-from hits.exceptions import (
-    ConnectionUnfit,
-    CredentialsMissing,
-    MarketplaceRefused,
-    MarketplaceUnreachable,
-    ProfileUnknown,
-)
 from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused, refused_naming
 from tests.foreign_names import NAME, PUBLIC, Site, resolve, write_certificate
@@ -50,9 +43,9 @@ def test_the_local_profile_goes_where_the_settings_say(settings):
     settings.MARKETPLACE_ENDPOINT_URL = "http://market.example:8000/requester"
     assert connect(key=KEY).meta.endpoint_url == "http://market.example:8000/requester"
     for name in ("sandbox", "production"):
-        with refused(ProfileUnknown, "amazon_closed"):
+        with refused(exceptions.ProfileUnknown, "amazon_closed"):
             connect(name, key=KEY)
-    with refused(ProfileUnknown, "unknown_profile") as error:
+    with refused(exceptions.ProfileUnknown, "unknown_profile") as error:
         connect("elsewhere", key=KEY)
     assert all(name in str(error.value) for name in ("'elsewhere'", "local"))
 
@@ -61,7 +54,7 @@ def test_the_local_profile_goes_where_the_settings_say(settings):
 def test_a_key_that_is_not_whole_is_missing(settings, name):
     settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = "x"
     setattr(settings, name, "")
-    with refused(CredentialsMissing, "no_key"):
+    with refused(exceptions.CredentialsMissing, "no_key"):
         connect()
 
 
@@ -75,14 +68,14 @@ def test_what_is_no_web_address_is_refused_at_once():
         "http://127.0.0.1:99999/",
         "http://[::1/",
     ):
-        with refused(MarketplaceUnreachable, "not_an_address") as error:
+        with refused(exceptions.MarketplaceUnreachable, "not_an_address") as error:
             connect(key=KEY, endpoint_url=address)
         assert f"'{address}'" in str(error.value)
 
 
 def test_an_aws_profile_that_is_not_there_is_a_missing_key(no_aws_account, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "nosuch")
-    with refused_naming(CredentialsMissing, "nosuch"):
+    with refused_naming(exceptions.CredentialsMissing, "nosuch"):
         connect(key=KEY)
 
 
@@ -90,7 +83,7 @@ def test_nobody_listens(one_attempt):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-        with refused(MarketplaceUnreachable, "no_answer") as error:
+        with refused(exceptions.MarketplaceUnreachable, "no_answer") as error:
             request_balance(connect(key=KEY, endpoint_url=f"http://127.0.0.1:{port}/requester"))
     assert f"127.0.0.1:{port}" in str(error.value)
 
@@ -119,12 +112,12 @@ def elsewhere(request) -> Iterator[str]:
 
 
 def test_another_web_server_is_not_taken_for_a_marketplace(elsewhere, one_attempt):
-    with refused(MarketplaceUnreachable, "not_a_marketplace"):
+    with refused(exceptions.MarketplaceUnreachable, "not_a_marketplace"):
         request_balance(connect(key=KEY, endpoint_url=elsewhere))
 
 
 def test_a_refusal_tells_code_and_message_whatever_the_namespace(client, wire):
-    with pytest.raises(MarketplaceRefused) as error, translated_errors():
+    with pytest.raises(exceptions.MarketplaceRefused) as error, translated_errors():
         client.get_hit(HITId="3NOSUCHHIT")
     assert error.value.code == "AWS.MechanicalTurk.HITDoesNotExist"
     assert error.value.has_code("HITDoesNotExist")
@@ -133,7 +126,7 @@ def test_a_refusal_tells_code_and_message_whatever_the_namespace(client, wire):
     assert "3NOSUCHHIT" in str(error.value)
     # An error before the operation has Amazon's own code.
     wire.fail("GetAccountBalance", refusal("AccessDeniedException"))
-    with refused(MarketplaceRefused, "AccessDeniedException") as error:
+    with refused(exceptions.MarketplaceRefused, "AccessDeniedException") as error:
         request_balance(client)
     assert error.value.message == "Not now."
 
@@ -179,7 +172,7 @@ both = pytest.mark.parametrize("is_requester_api", [True, False])
 @both
 def test_no_name_leads_into_the_network_later(public_site, site, monkeypatch, is_requester_api):
     resolver = resolve(monkeypatch, "127.0.0.1")
-    with refused(ConnectionUnfit, "internal_address"):
+    with refused(exceptions.ConnectionUnfit, "internal_address"):
         call(is_requester_api, f"http://{NAME}:{site.port}")
     assert (site.hosts, resolver.n_lookups) == ([], 1)
 
@@ -204,7 +197,7 @@ def test_a_certificate_is_for_the_name_alone(secure_site, monkeypatch, is_reques
 def test_a_proxy_tunnels_to_the_checked_address(public_site, site, monkeypatch, is_requester_api):
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{site.port}")
     resolve(monkeypatch, PUBLIC)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         call(is_requester_api, f"https://{NAME}")
     assert set(site.hosts) == {f"{PUBLIC}:443"}
 

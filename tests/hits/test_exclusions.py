@@ -173,8 +173,7 @@ def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, cli
 def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     study: Study = alternatives_study()
     rules = Qualifications(countries=("US",), least_approval_percent=95)
-    protocol = replace(read_protocol("alternatives"), qualifications=rules)
-    save_draft(study=study, document=protocol)
+    save_draft(study=study, document=replace(read_protocol("alternatives"), qualifications=rules))
     call_command("publish_study", study.slug, reward=Decimal("0.63"))
     batch = Batch.objects.get()
     assert batch.protocol is not None

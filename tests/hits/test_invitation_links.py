@@ -27,14 +27,7 @@ from hits.invitation_links import follow_links, request_invitations
 from hits.models import Batch, Hit, InvitedPerson, LinkStudy
 from hits.pages.pricing import LaunchView
 from hits.pages.todos import recruiting_decisions
-from marketplace.models import (
-    Assignment,
-    Invitation,
-    LedgerTransaction,
-    RecruitedStudy,
-    Session,
-    WorkerAccount,
-)
+from marketplace import models
 from marketplace.money.reconciliation import store_audit
 from tests.codes import codes_on, field_codes, refused
 from tests.console.work import work_off
@@ -116,7 +109,7 @@ def work(browser, times):
 
 
 def submit(held):
-    hit = Hit.objects.get(hit_id=Assignment.objects.get(public_id=held).hit.public_id)
+    hit = Hit.objects.get(hit_id=models.Assignment.objects.get(public_id=held).hit.public_id)
     answer = json.dumps(answer_to(hit, {"alpha": 70, "beta": 20}))
     return Client().post("/mturk/externalSubmit", {"assignmentId": held, "answer": answer})
 
@@ -152,9 +145,9 @@ def test_an_invited_person_without_an_account_judges_under_a_pseudonym(batch, br
     assert (row["name"], row["annotator"], row["hits_done"]) == ("Ann", pseudonym, "2")
     assert (Judgment.objects.count(), "Ann" in pseudonym) == (4, False)
     # Nothing is held, paid or owed.
-    assert not LedgerTransaction.objects.exists()
+    assert not models.LedgerTransaction.objects.exists()
     assert not store_audit().problems
-    assert set(Assignment.objects.values_list("reward_usd", "fee_usd")) == {(0, 0)}
+    assert set(models.Assignment.objects.values_list("reward_usd", "fee_usd")) == {(0, 0)}
 
 
 def test_one_person_does_no_more_than_the_quota_by_any_browser(batch, browser):
@@ -166,20 +159,20 @@ def test_one_person_does_no_more_than_the_quota_by_any_browser(batch, browser):
         come(ann.link, one)
         page = one.get("/worker/study/", follow=True)
         assert page.context["session"].outcome == "completed"
-    assert (WorkerAccount.objects.count(), Session.objects.count()) == (1, 1)
-    assert Assignment.objects.handed_in().count() == 2
+    assert (models.WorkerAccount.objects.count(), models.Session.objects.count()) == (1, 1)
+    assert models.Assignment.objects.handed_in().count() == 2
 
 
 def test_a_revoked_link_refuses_and_frees_what_was_reserved(batch, browser):
     ann, bob = invite(browser, batch, "Ann", "Bob")
     at_work = come(ann.link)[0]
     work(at_work, 1)
-    [held] = Assignment.objects.filter(status="Accepted").values_list("public_id", flat=True)
+    [held] = models.Assignment.objects.filter(status="Accepted").values_list("public_id", flat=True)
     revoke(browser, ann)
     for one in (at_work, Client()):
         assert come(ann.link, one)[1].status_code == 410
     submit(held)
-    assert Assignment.objects.get(public_id=held).status == "Returned"
+    assert models.Assignment.objects.get(public_id=held).status == "Returned"
     assert at_work.get("/worker/study/", follow=True).context["is_revoked"]
     assert statuses(browser, batch) == {"Ann": ("revoked", 1), "Bob": ("unopened", 0)}
     text = browser.get(address(batch)).content.decode()
@@ -194,7 +187,7 @@ def test_a_revoked_link_refuses_and_frees_what_was_reserved(batch, browser):
 
 def test_the_shared_link_gives_codes_and_can_be_revoked_and_closed(batch, browser):
     [ann] = invite(browser, batch, "Ann")
-    token = RecruitedStudy.objects.get().token
+    token = models.RecruitedStudy.objects.get().token
     assert come(f"/join/{token}/")[1].status_code == 410
     press(browser, batch, "share")
     shared = LinkStudy.objects.get().shared_link
@@ -224,11 +217,11 @@ def test_a_name_has_one_link_however_often_it_is_asked_for(batch, browser, ada, 
     with refused(RecruitingRefused, "invited_already"):
         request_invitations(batch=batch, names=["Ann"], actor=ada)
     press(browser, batch, "invite", names="Ann\n Cy \nCy")
-    assert Invitation.objects.count() == 2
+    assert models.Invitation.objects.count() == 2
     # An answer that was lost: the links are there, and are found by the names.
     InvitedPerson.objects.filter(name="Cy").update(number=None, link="")
     look(batch)
-    assert (Invitation.objects.count(), InvitedPerson.objects.count()) == (2, 2)
+    assert (models.Invitation.objects.count(), InvitedPerson.objects.count()) == (2, 2)
     assert InvitedPerson.objects.get(name="Cy").link
     ann.refresh_from_db()
     assert ann.number

@@ -121,8 +121,7 @@ def test_a_second_round_asks_again_about_items_that_were_asked_about(study):
     pilot = plan_batch(draft=draft(study, sample(5, seed=7))).batch
     Hit.objects.of(pilot).update(hit_id="3PUBLISHED")
     plan_batch(draft=draft(study, REST))
-    again = of_round(sample(3, seed=2), 1)
-    second = plan_batch(draft=draft(study, again, round=2)).batch
+    second = plan_batch(draft=draft(study, of_round(sample(3, seed=2), 1), round=2)).batch
     assert len(keys_of(second)) == 3
     assert keys_of(second) < keys_of(pilot)
     with refused(BatchUnfit, "too_few_items") as error:
@@ -192,8 +191,7 @@ def test_launches_with_budgets_of_their_own_do_not_lock_each_other_out():
     presses += [
         partial(plan_batch, draft=mine, part=1, budget_usd=Decimal(1)) for mine in drafts[2:]
     ]
-    plans = press_at_once(*presses)
-    assert [plan.is_new for plan in plans] == [True] * 4
+    assert [plan.is_new for plan in press_at_once(*presses)] == [True] * 4
 
 
 @pytest.mark.django_db(transaction=True)

@@ -370,8 +370,7 @@ def test_another_test_is_another_qualification(study):
     pairs += [
         (document, replace(test, **one)) for one in ({"pass_percent": 50}, {"feedback": False})
     ]
-    names = {qualification_tests.type_values(*pair)["name"] for pair in pairs}
-    assert len(names) == 4
+    assert len({qualification_tests.type_values(*pair)["name"] for pair in pairs}) == 4
     longest = replace(document, title="t" * 128), replace(test, title="x" * 64)
     assert len(qualification_tests.type_values(*longest)["name"]) <= 200
 

@@ -74,8 +74,7 @@ def answer(page: Page, values: dict[str, tuple[int, int]], pace: str) -> None:
     """By keyboard alone: each response's line, moved by tens from its start, and yes (1) or no."""
     for text, (tens, polite) in values.items():
         card = page.locator(".card", has_text=text)
-        slider = card.locator("[type=range]")
-        tab_to(page, slider)
+        tab_to(page, card.locator("[type=range]"))
         page.keyboard.press("Home")
         for _ in range(tens):
             page.keyboard.press("PageUp")
@@ -123,8 +122,7 @@ def test_answers_are_explained_by_keyboard_then_handed_in_as_they_were(rated, fr
     assert accessibility_problems(page) == []
     submit_by_keyboard(page)
     expect(page.locator("body")).to_have_text("Received.")
-    posted = frame.posts[0][1]["answer"][0]
-    grade = rated.grade(xml_of({"answer": posted}))
+    grade = rated.grade(xml_of({"answer": frame.posts[0][1]["answer"][0]}))
     assert (grade.n_right, grade.n_graded, grade.is_passed) == (3, 4, True)
 
 
@@ -166,8 +164,7 @@ def test_ticks_are_explained_at_their_card(alternatives, open_page):
     ticks = tuple(PracticeCandidate(candidate=key, scores=scores[key]) for key in own)
     shown = PracticeItem(item=alternatives.key, candidates=ticks)
     document = document_of(alternatives, ticked, items=(shown,))
-    practice = practice_page(alternatives.study, document, 0)
-    with frame_of(html_of(practice)) as frame:
+    with frame_of(html_of(practice_page(alternatives.study, document, 0))) as frame:
         page = open_page(frame.address("task"), viewport={"width": 1280, "height": 3000})
         key = alternatives.candidates.get(key=own[1]).blind_key
         page.locator(f'[data-candidate="{key}"] input').check()

@@ -8,17 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation import models
 from annotation.check_placement import example_questions
 from annotation.flags import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
-from annotation.models import (
-    AnnotatorFlag,
-    CheckAnswer,
-    PlacedCheck,
-    Study,
-    SubmissionEvidence,
-    WrittenAnswer,
-)
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.records import (
     Check,
@@ -94,7 +87,7 @@ def answer(hit: Hit, value_of) -> str:
 
 
 def careful(each) -> float:
-    if isinstance(each, PlacedCheck):
+    if isinstance(each, models.PlacedCheck):
         return {"repeat": 60, "degraded": 15}.get(each.kind, each.expected)
     return 60
 
@@ -111,7 +104,7 @@ def checked_work(client, ann, bob, *checks, n_items=4, **fields):
 
 
 def placed_on(batch):
-    rows = PlacedCheck.objects.filter(protocol=batch.protocol)
+    rows = models.PlacedCheck.objects.filter(protocol=batch.protocol)
     return sorted(rows.values_list("item__key", "number", "text", "expected", "compared__key"))
 
 
@@ -134,17 +127,17 @@ def test_answers_to_checks_are_scored_are_no_judgments_and_hold_work_from_rules(
     frame = judgment_frame(study)
     assert len(frame) == 2 * 4 * 2  # workers, items, systems: none of the checks
     assert set(frame["candidate"]) == {"alpha", "beta"} == set(candidate_frame(study)["candidate"])
-    answers = CheckAnswer.objects.values_list("placed__kind", "value", "is_failed")
+    answers = models.CheckAnswer.objects.values_list("placed__kind", "value", "is_failed")
     assert len(answers) == 2 * 8
     assert {kind for kind, value, failed in answers if failed} == {"gold", "degraded", "instructed"}
     assert all(failed == (value == 50) for kind, value, failed in answers if kind != "repeat")
     store_evidence(study)
-    rows = SubmissionEvidence.objects.filter(submission__item__study=study)
+    rows = models.SubmissionEvidence.objects.filter(submission__item__study=study)
     failing = rows.filter(has_failed_check=True)
     assert failing.exists()
     assert not failing.filter(is_flagged=False).exists()
     held = rows.filter(is_held=True).values_list("submission", flat=True)
-    degraded = CheckAnswer.objects.filter(placed__kind="degraded", is_failed=True)
+    degraded = models.CheckAnswer.objects.filter(placed__kind="degraded", is_failed=True)
     assert set(held) == set(degraded.values_list("submission", flat=True))
     [outcome] = preview(study)
     assert (outcome["would_approve"], outcome["held"]) == (6, 2)  # two degraded ones failed
@@ -186,7 +179,7 @@ def test_known_pictures_are_placed_in_another_pool():
     [fault] = source_faults(study, replace(draft, checks=(unknown,)))
     assert (fault.code, "'hat'" in fault.message) == ("unknown_candidate", True)
     save_draft(study=study, document=draft)
-    [placed] = PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
+    [placed] = models.PlacedCheck.objects.filter(protocol=batch_of(study).protocol)
     assert (placed.item.key, placed.text, placed.expected) == ("boot", "coat on gown", 0)
 
 
@@ -231,8 +224,8 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
     assert collect_batch(batch=batch, client=client).n_unreadable == 0
     assert n_guides == 2  # its share of four pages
     assert set(judgment_frame(study)["question"]) == {"appropriateness", "best"}
-    assert not WrittenAnswer.objects.exists()
-    answers = CheckAnswer.objects.order_by("pk")
+    assert not models.WrittenAnswer.objects.exists()
+    answers = models.CheckAnswer.objects.order_by("pk")
     assert answers.count() == 2 * (2 + 4)
     failed = answers.filter(is_failed=True)
     assert failed.values("submission__annotator").distinct().count() == 1  # the careless one
@@ -240,7 +233,9 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
         None
     }
     store_evidence(study)
-    held = SubmissionEvidence.objects.filter(is_held=True).values_list("submission", flat=True)
+    held = models.SubmissionEvidence.objects.filter(is_held=True).values_list(
+        "submission", flat=True
+    )
     of_guide = failed.filter(placed__question="guide").values_list("submission", flat=True)
     assert set(held) == set(of_guide) != set()
     rows = "".join(study_download("checks.csv").write(study)).splitlines()
@@ -277,15 +272,13 @@ def test_what_a_question_that_is_a_check_cannot_be_is_refused():
         content = ProtocolDocument(questions=questions, title="Rate", **fields)
         return codes_of(document_faults(plain_document(content)))
 
-    off_scale = replace(GUIDE, check=replace(GUIDE.check, value=7))
-    assert codes(LINE, off_scale) == ["off_scale"]
+    assert codes(LINE, replace(GUIDE, check=replace(GUIDE.check, value=7))) == ["off_scale"]
     assert codes(LINE, replace(GUIDE, check=QuestionCheck())) == ["missing"]
     assert codes(GUIDE) == ["only_checks"]
     assert codes(LINE, replace(BEST, check=GUIDE.check)) == ["other_kinds_option"]
     after = replace(LINE, name="why", about="item", when=Condition("guide", ("A",)))
     assert codes(LINE, GUIDE, after) == ["attention_check"]
-    about_check = replace(GOLD, question="again")
-    assert codes(LINE, AGAIN, checks=(about_check,)) == ["no_single_value"]
+    assert codes(LINE, AGAIN, checks=(replace(GOLD, question="again"),)) == ["no_single_value"]
     scored = Example("good", "Fine.", scores={"again": 10})
     assert codes(LINE, AGAIN, examples=(scored,)) == ["no_single_value"]
     case = GradedCase(candidate="Fine.", scores={"again": 10})
@@ -300,7 +293,7 @@ def desk():
     browser.force_login(rosa)
 
     def open_(study, assignment):
-        Study.objects.filter(pk=study.pk).update(owner=rosa)
+        models.Study.objects.filter(pk=study.pk).update(owner=rosa)
         address = reverse("console:review", args=[study.slug])
         return browser.get(address, {"assignment": assignment.pk})
 
@@ -316,18 +309,18 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     of_bob = assignments.filter(worker__worker_id=bob.worker_id).first()
     unmeasured = desk(study, of_ann).context["row"].measured
     store_evidence(study)
-    [flag] = AnnotatorFlag.objects.filter(name="failed_checks")
+    [flag] = models.AnnotatorFlag.objects.filter(name="failed_checks")
     assert (flag.n, flag.n_hits) == (20, 15)
     assert flag.p_value < 0.002
-    held = SubmissionEvidence.objects.filter(is_held=True)
+    held = models.SubmissionEvidence.objects.filter(is_held=True)
     assert {row.submission.annotator_id for row in held} == {flag.annotator_id}
-    assert not SubmissionEvidence.objects.exclude(submission__annotator=flag.annotator).filter(
-        is_flagged=True, has_failed_check=True
-    )
+    assert not models.SubmissionEvidence.objects.exclude(
+        submission__annotator=flag.annotator
+    ).filter(is_flagged=True, has_failed_check=True)
     batch = Batch.objects.get()
     Exclusion.objects.create(batch=batch, worker=of_bob.worker, reason=Exclusion.Reason.HELD)
     words = "Because of the tone."
-    WrittenAnswer.objects.create(submission=of_bob.submission, question="why", text=words)
+    models.WrittenAnswer.objects.create(submission=of_bob.submission, question="why", text=words)
     page = desk(study, of_bob)
     texts = [f"{flag.title} {flag.text}" for flag in page.context["row"].flags]
     flags = [set(re.findall(r"\d[\d,.]*\d|\d", text)) for text in texts]

@@ -131,8 +131,7 @@ def test_the_xml_gives_back_the_page_as_it_was():
 def test_a_question_may_fill_the_marketplaces_limit_to_the_byte():
     item = rating_item()
     item.context = "é"
-    room = MAX_QUESTION_BYTES - len(html_question(item).encode())
-    item.context = "é" + "x" * room
+    item.context = "é" + "x" * (MAX_QUESTION_BYTES - len(html_question(item).encode()))
     assert len(html_question(item).encode()) == MAX_QUESTION_BYTES
     item.context += "x"
     with refused_naming(QuestionTooLarge, "'dialogue-17|ironic'", "65,536"):

@@ -21,7 +21,7 @@ from annotation.models import Study, Submission
 from annotation.study_facts import RECRUIT
 from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
-from hits import collect, decisions, recruited_batches, recruiter_api
+from hits import collect, decisions, participants, recruited_batches, recruiter_api
 from hits.account_requests import request_end, request_recruiter
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site, file_address
@@ -44,14 +44,6 @@ from hits.models import (
     Recruitment,
 )
 from hits.models.recruiting import CHARGES
-from hits.participants import (
-    BONUS,
-    bonuses_of,
-    connections_to_follow,
-    follow_batch,
-    follow_decisions,
-    store_standing,
-)
 from hits.progress import batch_report, fetch_statement
 from hits.recruited_batches import (
     DEMOGRAPHICS,
@@ -221,7 +213,7 @@ def lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *, error=None):
             away.setattr(recruiter_api, "pay_bonus", pay_and_fail)
         else:
             away.setattr(recruiter_api, "post", answer_with_page)
-        job = change(drafted, BONUS, ada, **bonus)
+        job = change(drafted, participants.BONUS, ada, **bonus)
         while job.is_unfinished:
             run_job(job.pk)
             job.refresh_from_db()
@@ -252,8 +244,7 @@ def hand_in(fake, study, code=None):
 
 
 def submit(assignment):
-    hit = Hit.objects.get(hit_id=assignment.hit.public_id)
-    answer = answer_to(hit, {"alpha": 70, "beta": 20})
+    answer = answer_to(Hit.objects.get(hit_id=assignment.hit.public_id), {"alpha": 70, "beta": 20})
     fields = {"assignmentId": assignment.public_id, "answer": json.dumps(answer)}
     assert Client().post("/mturk/externalSubmit", fields).status_code == 200
 
@@ -330,12 +321,12 @@ def test_answers_taken_back_are_deleted_here_too(published, fake, batch, connect
     if is_approved:
         first = session.items.first().assignment.public_id
         client_of(connection).approve_assignment(AssignmentId=first)
-        follow_decisions(connection)
+        participants.follow_decisions(connection)
         assert Assignment.objects.get(assignment_id=first).status == "Approved"
     before = Study.objects.get(pk=batch.study_id).judgments_version
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     for _minute in range(2):
-        follow_batch(batch)
+        participants.follow_batch(batch)
     assert (Submission.objects.count(), Assignment.objects.count()) == (3, 3)
     assert Study.objects.get(pk=batch.study_id).judgments_version == before + 1
     assert AuditEntry.objects.get(action="submissions.withdraw").details == {"n": 1}
@@ -362,7 +353,7 @@ def test_a_bonus_may_keep_an_answer_taken_back(published, fake, batch, connectio
     request_payment(assignment=Assignment.objects.get(), purpose=bonus_purpose("Careful"), **values)
     Payment.objects.update(**facts)
     browser.post(f"/worker/studies/{session.public_id}/leave/")
-    follow_batch(batch)
+    participants.follow_batch(batch)
     assert (Submission.objects.count(), Payment.objects.count()) == (n_kept, n_kept)
     noted = AuditEntry.objects.filter(action="submissions.withdraw")
     unpaid = {"n_unpaid": 1} if facts["state"] == "intended" else {}
@@ -425,14 +416,14 @@ def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
 def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake, connection):
     with refused_recruiting("open_already"):
         request_draft(batch=batch, **offer(recruiter), actor=ada)
-    assert connections_to_follow() == [connection]
+    assert participants.connections_to_follow() == [connection]
     change(drafted, DISCARD, ada)
     assert (drafted.state, fake.world.studies) == ("discarded", {})
     again = draft(batch, recruiter, ada)
     assert again.state == "draft"
     change(again, DISCARD, ada)
     Batch.objects.update(closed_at=drafted.created_at)
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
     Batch.objects.update(is_recruited=False)
     with refused_recruiting("own_workers"):
         request_draft(batch=Batch.objects.get(), **offer(recruiter), actor=ada)
@@ -494,7 +485,7 @@ def test_what_a_bonus_costs_is_asked_of_the_recruiter_unpaid(published, drafted,
     job = change(drafted, PRICE_BONUS, ada, worker_id=worker_id, amount="0.75", reason="Careful.")
     assert (drafted.quoted_bonus, drafted.quoted_bonus_cost) == (Decimal("0.75"), Decimal(1))
     assert ("0.75 GBP" in job.message, "1.00 GBP" in job.message) == (True, True)
-    assert bonuses_of(drafted.batch) == []
+    assert participants.bonuses_of(drafted.batch) == []
     assert (submission.bonuses, fake.world.paid) == ([], [])
     job = change(drafted, PRICE_BONUS, ada, worker_id="A1NOBODY", amount="0.75", reason="")
     assert (job.state, "A1NOBODY" in job.message) == ("failed", True)
@@ -534,7 +525,7 @@ def test_a_closed_batch_is_followed_for_thirty_days(drafted, connection, days, i
     then = timezone.now() - timedelta(days=days)
     Recruitment.objects.update(state="stopped", fetched_at=then)
     Batch.objects.update(closed_at=then)
-    assert connections_to_follow() == ([connection] if is_kept else [])
+    assert participants.connections_to_follow() == ([connection] if is_kept else [])
     facts = {"number": 1, "kind": "bonus", "worker_id": "W1", "submission_id": "a" * 24}
     RecruiterCall.objects.create(recruitment=drafted, is_uncertain=True, **facts)
     call_command("delete_expired")
@@ -565,7 +556,7 @@ def test_nobody_erased_unheard_is_named(published, drafted, fake, ada, batch, da
 @pytest.mark.slow
 def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch, connection):
     """The marketplace's own pages gave the links: no study of it is known here."""
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
     values = StudyValues(name="Ours", kind="panel", items_per_session=2, **PROLIFIC)
     requester, hit_type = Requester.objects.get(), HitType.objects.get()
     study = open_study(requester=requester, hit_type=hit_type, values=values)
@@ -574,17 +565,17 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     session = study.sessions.get()
     submit(session.items.first().assignment)
     collect_batch(batch=batch, client=client_of(connection))
-    assert (Submission.objects.count(), connections_to_follow()) == (1, [connection])
+    assert (Submission.objects.count(), participants.connections_to_follow()) == (1, [connection])
     # Who is at work still may stop, and take back what was decided on, too.
     Assignment.objects.update(status="Approved")
-    assert connections_to_follow() == [connection]
+    assert participants.connections_to_follow() == [connection]
     # At the end of a participation of a day, too, whose first page was submitted at once.
     Assignment.objects.update(submitted_at=timezone.now() - timedelta(days=1, minutes=15))
-    assert connections_to_follow() == [connection]
+    assert participants.connections_to_follow() == [connection]
     browser.post(f"/worker/studies/{session.public_id}/leave/")
     run_job(request_job(kind="follow_recruiters").pk)
     assert (Submission.objects.count(), Assignment.objects.count()) == (0, 0)
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
 
 
 @pytest.mark.slow
@@ -612,7 +603,7 @@ def test_an_answer_that_names_no_time_ends_no_other_connections_looking(connecti
         answer = {"decisions": [], "after": after}
         monkeypatch.setattr(recruiter_api, "post", lambda *_given, answer=answer: answer)
         with pytest.raises(MarketplaceFault):
-            follow_decisions(connection)
+            participants.follow_decisions(connection)
 
 
 @pytest.mark.slow
@@ -671,16 +662,16 @@ def test_a_refused_bonus_tried_again_is_paid_once(bonus, drafted, fake, ada, bat
 
     with monkeypatch.context() as once:
         once.setattr(recruiter_api, "pay_bonus", refuse)
-        job = change(drafted, BONUS, ada, **bonus)
-    assert bonuses_of(batch) == []
+        job = change(drafted, participants.BONUS, ada, **bonus)
+    assert participants.bonuses_of(batch) == []
     resume_job(job=job)
     work_off()
     minute()
-    assert [one.job for one in bonuses_of(batch)] == [job]
+    assert [one.job for one in participants.bonuses_of(batch)] == [job]
     for state in ("done", "failed"):
         Job.objects.filter(pk=job.pk).update(state=state)
         with refused_recruiting("same_reason"):
-            change(drafted, BONUS, ada, **bonus)
+            change(drafted, participants.BONUS, ada, **bonus)
     assert len(fake.world.paid) == 1
 
 
@@ -691,20 +682,20 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
 ):
     """Other jobs are forgotten after a while; of these nothing else says what was paid."""
     if is_heard:
-        job = change(drafted, BONUS, ada, **bonus)
+        job = change(drafted, participants.BONUS, ada, **bonus)
     else:
         job = lose_answer_to_bonus(drafted, ada, monkeypatch, bonus)
     minute()
-    assert [one.is_unheard for one in bonuses_of(batch)] == [not is_heard]
+    assert [one.is_unheard for one in participants.bonuses_of(batch)] == [not is_heard]
     long_ago = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1)
     Job.objects.finished().update(finished_at=long_ago)
     run_job(request_job(kind="clean_up").pk)
     assert list(Job.objects.of_kind(RECRUIT)) == [job]
     if is_heard:
         with refused_recruiting("same_reason"):
-            change(drafted, BONUS, ada, **bonus)
+            change(drafted, participants.BONUS, ada, **bonus)
     else:
-        change(drafted, BONUS, ada, **bonus)
+        change(drafted, participants.BONUS, ada, **bonus)
         minute()
     assert len(fake.world.paid) == 1
 
@@ -722,7 +713,7 @@ def test_a_bonus_requested_twice_is_paid_once(bonus, drafted, ada, pay_at_desk, 
         return real(*facts)
 
     def pay_on_page():
-        facts = {"action": BONUS, "number": drafted.n_requests, "actor": ada}
+        facts = {"action": participants.BONUS, "number": drafted.n_requests, "actor": ada}
         request_change(recruitment=drafted, values=bonus, **facts)
 
     def pay_after_check():
@@ -749,7 +740,7 @@ def test_a_bonus_is_paid_once_by_either_page(bonus, drafted, fake, ada, pay_at_d
         if is_at_desk:
             pay_at_desk(reason="Careful ")
         else:
-            change(drafted, BONUS, ada, **bonus)
+            change(drafted, participants.BONUS, ada, **bonus)
 
     pay(is_at_desk)
     with refused(RecruitingRefused if is_at_desk else PaymentRefused, "same_reason"):
@@ -767,7 +758,7 @@ def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk
     assert [one.state for one in Payment.objects.all()] == ["refused"]
     asked_before = recruiter_api.fetch_standing(batch.connection)
     pay_at_desk(amount)
-    store_standing(batch.connection, asked_before)  # and stored after
+    participants.store_standing(batch.connection, asked_before)  # and stored after
     minute()
     if amount == "0.75":
         pay_at_desk()
@@ -793,7 +784,7 @@ def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake,
 
     monkeypatch.setattr(intents, "_locked", locked)
     drafted.refresh_from_db()
-    job = change(drafted, BONUS, ada, **bonus)
+    job = change(drafted, participants.BONUS, ada, **bonus)
     minute()
     assert (job.state, [kind for kind, _key, _amount in fake.world.paid]) == ("done", ["bonus"])
     assert Intent.objects.filter(kind="bonus").count() == 1
@@ -838,14 +829,14 @@ def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatc
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=error)
     minute()
     with refused_recruiting("unconfirmed_bonus"):
-        change(drafted, BONUS, ada, **bonus | {"amount": "0.80"})
-    change(drafted, BONUS, ada, **bonus)
+        change(drafted, participants.BONUS, ada, **bonus | {"amount": "0.80"})
+    change(drafted, participants.BONUS, ada, **bonus)
     minute()
     assert len(fake.world.paid) == 1
-    [heard] = bonuses_of(drafted.batch)
+    [heard] = participants.bonuses_of(drafted.batch)
     assert (heard.amount, heard.is_unheard) == ("0.75", False)
     with refused_recruiting("same_reason"):
-        change(drafted, BONUS, ada, **bonus)
+        change(drafted, participants.BONUS, ada, **bonus)
 
 
 @pytest.mark.slow
@@ -854,10 +845,10 @@ def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monk
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
     fake.fail_next("prepare_bonuses", "400")
     minute()
-    [one] = bonuses_of(batch)
+    [one] = participants.bonuses_of(batch)
     assert (one.is_refused, one.is_unheard) == (True, False)
     assert one.refusal == RecruiterCall.objects.get().problem != ""
-    change(drafted, BONUS, ada, **bonus | {"amount": "0.80"})
+    change(drafted, participants.BONUS, ada, **bonus | {"amount": "0.80"})
     minute()
     assert [str(amount) for _kind, _key, amount in fake.world.paid] == ["320/3"]
     # It stays refused though its participant is erased.
@@ -866,7 +857,7 @@ def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monk
     minute()
     erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
     minute()
-    assert sorted(one.is_refused for one in bonuses_of(batch)) == [False, True]
+    assert sorted(one.is_refused for one in participants.bonuses_of(batch)) == [False, True]
 
 
 @pytest.mark.slow
@@ -876,7 +867,7 @@ def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
 ):
     change(drafted, STOP, ada)
     then = close_batch_before(40)
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
     fake.fail_next("prepare_bonuses", "400")  # for want of money, say
 
     def away(*_given, **_facts):
@@ -885,19 +876,19 @@ def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     with monkeypatch.context() as once:
         if not is_heard:
             once.setattr(recruiter_api, "fetch_standing", away)
-        change(drafted, BONUS, ada, **bonus)
+        change(drafted, participants.BONUS, ada, **bonus)
     for _minute in range(2):
         minute()
-    [one] = bonuses_of(batch)
+    [one] = participants.bonuses_of(batch)
     assert (one.is_refused, fake.world.paid) == (True, [])
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
     # One that was paid at the review desk, too.
     facts = {"amount_usd": Decimal("0.75"), "fee_usd": 0, "assignment": Assignment.objects.first()}
     facts |= {"purpose": bonus_purpose("Careful"), "reason": "Careful"}
     Payment.objects.create(state="confirmed", confirmed_at=timezone.now(), **facts)
-    assert connections_to_follow() == [connection]
+    assert participants.connections_to_follow() == [connection]
     Payment.objects.update(confirmed_at=then)
-    assert connections_to_follow() == []
+    assert participants.connections_to_follow() == []
 
 
 @pytest.mark.slow

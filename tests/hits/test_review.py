@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
+from hits import exceptions
 from hits.calls import assignment_record
 from hits.collect import store_assignment
 from hits.costs import commitments, spend_of
@@ -22,12 +23,6 @@ from hits.decisions import (
     withdraw_refused,
 )
 from hits.endpoints import AccessKey, connect
-from hits.exceptions import (
-    FeedbackUnfit,
-    MarketplaceRefused,
-    MarketplaceUnreachable,
-    PaymentRefused,
-)
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
 from marketplace import clock
 from marketplace.models import BonusPayment
@@ -42,7 +37,7 @@ from tests.hits.work import balance_of, hit_on
 def test_what_a_lost_call_leaves_undone_is_made_good_and_paid_once(batch, wire, client, fault):
     approve(batch)
     wire.fail("ApproveAssignment", fault, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         send(batch, client)
     second = SUBMITTED if fault is unreachable else (*SUBMITTED[:2], "Approved")
     assert list(statuses(client)) == [APPROVED, second, SUBMITTED]
@@ -73,7 +68,7 @@ def test_a_decision_is_written_down_before_it_is_sent_and_sent_once(batch, wire,
     assert (wire.calls["ApproveAssignment"], list(statuses(client))) == (0, [SUBMITTED] * 3)
     assert balance_of(client) == ("7.00", "3.00")
     wire.fail("ApproveAssignment", refusal("AccessDeniedException"))
-    with pytest.raises(MarketplaceRefused) as error:
+    with pytest.raises(exceptions.MarketplaceRefused) as error:
         send(batch, client)
     assert error.value.has_code("AccessDeniedException")
     assert Assignment.objects.decided_but_unsent().count() == 3
@@ -87,11 +82,11 @@ def test_a_decision_is_written_down_before_it_is_sent_and_sent_once(batch, wire,
 def test_feedback_that_no_marketplace_takes_is_refused_and_the_longest_arrives(batch, client):
     everyone = Assignment.objects.all()
     for feedback in ("", "  \n"):
-        with refused(FeedbackUnfit, "no_feedback"):
+        with refused(exceptions.FeedbackUnfit, "no_feedback"):
             decide(assignments=everyone, decision=REJECT, feedback=feedback)
     for feedback in ("x" * 1025, "no\0", "bell \7"):
         for decision in (APPROVE, REJECT):
-            with refused(FeedbackUnfit, "feedback_characters"):
+            with refused(exceptions.FeedbackUnfit, "feedback_characters"):
                 decide(assignments=everyone, decision=decision, feedback=feedback)
     assert Assignment.objects.undecided().count() == 3
     decide(assignments=everyone, decision=REJECT, feedback="é\n" * 512)
@@ -231,7 +226,7 @@ def test_the_same_bonus_is_not_requested_twice_and_another_is(batch, three_bonus
 def test_the_marketplace_is_asked_before_a_payment_is_repeated(batch, client, wire, fault, days):
     """Also after a day, when the token is forgotten."""
     wire.fail("SendBonus", fault, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         send_payments(batch=batch, client=client)
     assert states() == ["confirmed", "intended", "intended"]
     if days:
@@ -281,13 +276,13 @@ def test_part_of_a_reward_is_paid_after_a_rejection_and_not_an_approval(batch, c
 def test_an_amount_or_a_reason_that_no_marketplace_takes_is_refused(batch):
     first = Assignment.objects.of(batch).first()
     for amount in ("0", "0.001", "-1", "0.015", "10000.01"):
-        with refused(PaymentRefused, "amount"):
+        with refused(exceptions.PaymentRefused, "amount"):
             bonus(first, amount)
     for reason, code in (
         ("", "no_reason"), ("  ", "no_reason"), ("x" * 4097, "reason_characters"),
         ("bell \7", "reason_characters"),
     ):  # fmt: skip
-        with refused(PaymentRefused, code):
+        with refused(exceptions.PaymentRefused, code):
             bonus(first, reason=reason)
     assert not Payment.objects.exists()
     batch.connection.fees = "mturk"
@@ -297,7 +292,7 @@ def test_an_amount_or_a_reason_that_no_marketplace_takes_is_refused(batch):
 
 def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):
     wire.fail("SendBonus", refusal("ThrottlingException"), at=2)
-    with pytest.raises(MarketplaceRefused) as error:
+    with pytest.raises(exceptions.MarketplaceRefused) as error:
         send_payments(batch=batch, client=client)
     assert error.value.is_momentary
     assert states() == ["confirmed", "intended", "intended"]

@@ -6,17 +6,11 @@ from django.utils import timezone
 
 from accounts.audit import chain_faults
 from accounts.models import AuditChain, AuditEntry, User
+from hits import exceptions
 from hits.contacts import note_worker, send_messages
 from hits.costs import commitments, set_budget, spend_of
 from hits.decisions import override
 from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of, undo_draft
-from hits.exceptions import (
-    DecisionRefused,
-    FeedbackUnfit,
-    OverBudget,
-    PaymentRefused,
-    SummaryOutdated,
-)
 from hits.models import (
     Assignment,
     Batch,
@@ -166,7 +160,7 @@ def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send
     send()
     late = work[2].submitted_at - timedelta(days=31)
     Assignment.objects.filter(pk=work[2].pk).update(submitted_at=late)
-    with refused(DecisionRefused, "override_too_late"):
+    with refused(exceptions.DecisionRefused, "override_too_late"):
         draft(work[2], Action.OVERRIDE)
     draft(work[0], Action.OVERRIDE, "We looked again.")
     _, review = send()
@@ -192,11 +186,11 @@ def test_what_a_participants_recruiter_would_not_take_is_refused_at_once(work, d
     recruiter = Recruiter.objects.create(connection=batch.connection, **facts)
     Recruitment.objects.create(batch=batch, recruiter=recruiter, reward=1, minutes=5, items=1)
     one = Assignment.objects.get(pk=work[0].pk)
-    with refused(DecisionRefused, "short_reason"):
+    with refused(exceptions.DecisionRefused, "short_reason"):
         draft(one, Action.REJECT, "Too quick.")
-    with refused(DecisionRefused, "other_currency"):
+    with refused(exceptions.DecisionRefused, "other_currency"):
         draft(one, Action.BONUS, "Thanks.", "0.30")
-    with refused(DecisionRefused, "all_or_nothing"):
+    with refused(exceptions.DecisionRefused, "all_or_nothing"):
         draft(one, Action.PART_PAY, "Half of it.", "0.30")
     draft(one, Action.REJECT, "Too quick. " * 10)
     recruiter.currency = "USD"
@@ -221,13 +215,13 @@ def test_an_outdated_summary_sends_nothing_and_two_presses_once(work, draft, stu
     draft(work[0], Action.BONUS, "Thanks.", "0.20")
     digest = summary_of(drafts_of(study, rosa)).digest
     draft(work[1], Action.APPROVE)
-    with pytest.raises(SummaryOutdated):
+    with pytest.raises(exceptions.SummaryOutdated):
         record_drafts(reviewer=rosa, study=study, digest=digest)
     assert Assignment.objects.undecided().count() == 6
     assert not Payment.objects.exists()
     digest = summary_of(drafts_of(study, rosa)).digest
     record_drafts(reviewer=rosa, study=study, digest=digest)
-    with pytest.raises(SummaryOutdated):
+    with pytest.raises(exceptions.SummaryOutdated):
         record_drafts(reviewer=rosa, study=study, digest=digest)
     send_review(study=study, client_for=lambda connection: client)
     assert BonusPayment.objects.count() == 1
@@ -237,7 +231,7 @@ def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study,
     set_budget(cap_usd=Decimal("6.30"), actor=rosa, study=study)
     draft(work[2], Action.APPROVE)
     draft(work[2], Action.BONUS, "Thanks.", "0.31")
-    with refused(OverBudget, "study_budget"):
+    with refused(exceptions.OverBudget, "study_budget"):
         send()
     assert Assignment.objects.undecided().count() == 6
     draft(work[2], Action.BONUS, "Thanks.", "0.30")
@@ -248,12 +242,12 @@ def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study,
     assert commitments(Batch.objects.all())[0].usd == Decimal("5.30")
     set_budget(cap_usd=Decimal("6.29"), actor=rosa, batch=batch)
     draft(work[0], Action.OVERRIDE)
-    with refused(OverBudget, "batch_budget"):
+    with refused(exceptions.OverBudget, "batch_budget"):
         send()
-    with refused(OverBudget, "batch_budget"):
+    with refused(exceptions.OverBudget, "batch_budget"):
         command_output("override_rejections", study.slug, all=True)
     bonus = {"assignment": work[1].assignment_id, "amount": Decimal(1), "reason": "Thanks."}
-    with refused(OverBudget, "batch_budget"):
+    with refused(exceptions.OverBudget, "batch_budget"):
         command_output("pay_bonuses", study.slug, **bonus)
     assert Payment.objects.count() == 1
     set_budget(cap_usd=Decimal("6.30"), actor=rosa, batch=batch)
@@ -263,7 +257,7 @@ def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study,
     assert commitments(Batch.objects.all())[0].usd == Decimal("6.30")
     rejected.update(decision_problem="Not now.")
     set_budget(cap_usd=Decimal("6.29"), actor=rosa, batch=batch)
-    with refused(OverBudget, "batch_budget"):
+    with refused(exceptions.OverBudget, "batch_budget"):
         retry_refused(study=study)
 
 
@@ -286,7 +280,7 @@ def test_a_part_counts_once_before_and_after_it_is_sent(work, draft, send, study
     # An override beside a part names both together.
     assert paid_part(Assignment.objects.get(pk=work[0].pk)).with_reward_usd == Decimal("1.40")
     for amount in (None, "1.00"):
-        with refused(PaymentRefused, "part_paid"):
+        with refused(exceptions.PaymentRefused, "part_paid"):
             draft(work[0], Action.OVERRIDE, "", amount)
     draft(work[0], Action.OVERRIDE, "", "1.40")
     assert send()[1].n_overridden == 1
@@ -299,7 +293,7 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
     connection.save()
     draft(work[0], Action.APPROVE)
     for typed in ({}, {"typed_usd": Decimal("1.01")}):
-        with refused(PaymentRefused, "amount_unconfirmed") as refusal:
+        with refused(exceptions.PaymentRefused, "amount_unconfirmed") as refusal:
             send(**typed)
         assert "$1.00" in str(refusal.value)
     assert send(typed_usd=Decimal("1.00"))[1].n_approved == 1
@@ -307,15 +301,15 @@ def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
 
 def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft):
     for action, text, amount, error in (
-        (Action.REJECT, "", None, FeedbackUnfit),
-        (Action.PART_PAY, "", "0.50", FeedbackUnfit),
-        (Action.PART_PAY, "Half.", "1.00", PaymentRefused),
-        (Action.PART_PAY, "Half.", None, PaymentRefused),
-        (Action.BONUS, "", "0.50", PaymentRefused),
-        (Action.BONUS, "Thanks.", "0", PaymentRefused),
-        (Action.MESSAGE, "Hello.", None, DecisionRefused),
-        (Action.BLOCK, " ", None, DecisionRefused),
-        (Action.OVERRIDE, "", None, DecisionRefused),
+        (Action.REJECT, "", None, exceptions.FeedbackUnfit),
+        (Action.PART_PAY, "", "0.50", exceptions.FeedbackUnfit),
+        (Action.PART_PAY, "Half.", "1.00", exceptions.PaymentRefused),
+        (Action.PART_PAY, "Half.", None, exceptions.PaymentRefused),
+        (Action.BONUS, "", "0.50", exceptions.PaymentRefused),
+        (Action.BONUS, "Thanks.", "0", exceptions.PaymentRefused),
+        (Action.MESSAGE, "Hello.", None, exceptions.DecisionRefused),
+        (Action.BLOCK, " ", None, exceptions.DecisionRefused),
+        (Action.OVERRIDE, "", None, exceptions.DecisionRefused),
     ):
         with pytest.raises(error):
             draft(work[0], action, text, amount)

@@ -30,8 +30,7 @@ BEST = ProtocolQuestion(name="best", kind="preference", wording="Which is better
 
 @pytest.fixture
 def study(db):
-    owner = User.objects.create_user("rosa")
-    return lab_study(owner, "mine", n_items=N_ITEMS, systems=SYSTEMS)
+    return lab_study(User.objects.create_user("rosa"), "mine", n_items=N_ITEMS, systems=SYSTEMS)
 
 
 def planned(study, *, questions=(LIKERT,), n_annotators=3, most=None):
@@ -82,10 +81,9 @@ def test_more_annotators_or_fewer_systems_detect_smaller_differences_of_a_stated
 
 @pytest.mark.django_db
 def test_without_two_systems_or_a_question_on_each_response_nothing_is_claimed():
-    text = replace(LIKERT, kind="short_text", points=())
     for systems, question in (
         (SYSTEMS[:1], LIKERT),
-        (SYSTEMS, text),
+        (SYSTEMS, replace(LIKERT, kind="short_text", points=())),
         (SYSTEMS, replace(LIKERT, about="item")),
     ):
         one = rating_study(f"s{question.kind}{len(systems)}{question.about}", systems=systems)
@@ -169,5 +167,4 @@ def test_the_panel_follows_unsaved_values_in_few_statements_and_links_to_sample_
     assert changed.context["size"].n_assignments == 5 * N_ITEMS
     assert changed.context["size"].precision.scale == (1, 2)
     assert current_document(study).completion.assignments_per_item == 3
-    shown = client.get(answer.context["query"])
-    assert shown.context["answer"].size.n == N_ITEMS
+    assert client.get(answer.context["query"]).context["answer"].size.n == N_ITEMS

@@ -57,8 +57,7 @@ def check_payments():
     paid = Counter(payments.values_list("assignment__public_id", flat=True))
     due = Assignment.objects.filter(status="Approved").exclude(reward_usd=0, fee_usd=0)
     assert paid == Counter(due.values_list("public_id", flat=True))
-    bonuses = LedgerTransaction.objects.filter(kind="bonus")
-    assert bonuses.count() == BonusPayment.objects.count()
+    assert LedgerTransaction.objects.filter(kind="bonus").count() == BonusPayment.objects.count()
 
 
 def check_holds():

@@ -15,18 +15,9 @@ from botocore.exceptions import ClientError
 from django.db import connection, transaction
 
 from accounts.models import User
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.exceptions import NoAssignmentsLeft, WorkRefused
 from marketplace.hits.assignments import accept_hit, submit_assignment
-from marketplace.models import (
-    Assignment,
-    Hit,
-    LedgerAccount,
-    Qualification,
-    QualificationRequest,
-    QualificationType,
-    Requester,
-)
 from marketplace.money import ledger, transfers
 from marketplace.money.transfers import deposit
 from marketplace.people.enrolment import create_worker, open_worker_account
@@ -66,7 +57,7 @@ def hits(transactional_db, make_keys):
     lab = in_process_client(make_keys(deposit="1000"))
     for _ in range(HITS):
         lab.create_hit(**HIT, MaxAssignments=MAX_ASSIGNMENTS)
-    yield list(Hit.objects.select_related("hit_type"))
+    yield list(models.Hit.objects.select_related("hit_type"))
     assert_ledger_balances()
 
 
@@ -83,7 +74,7 @@ def lab(lab_keys):
 
 def test_who_asks_submits_or_approves_at_once_does_it_once(workers, lab):
     lab.create_hit(**HIT)
-    public_id = accept_hit(worker=workers[0], hit=Hit.objects.get()).public_id
+    public_id = accept_hit(worker=workers[0], hit=models.Hit.objects.get()).public_id
 
     def send(text):
         return lambda: submit_assignment(public_id=public_id, fields=[("a", [text])]).answer
@@ -95,10 +86,10 @@ def test_who_asks_submits_or_approves_at_once_does_it_once(workers, lab):
     assert sum(isinstance(result, ClientError) for result in results) == 3
     assert lab.get_account_balance()["AvailableBalance"] == "99.37"
     lab.create_hit(**HIT, MaxAssignments=5)
-    hit = Hit.objects.latest("pk")
+    hit = models.Hit.objects.latest("pk")
     results = all_at_once(*[lambda: accept_hit(worker=workers[0], hit=hit)] * 4)
-    assert sum(isinstance(result, Assignment) for result in results) == 1
-    assert Assignment.objects.on(hit).count() == 1
+    assert sum(isinstance(result, models.Assignment) for result in results) == 1
+    assert models.Assignment.objects.on(hit).count() == 1
 
 
 def test_one_token_at_once_is_one_hit_and_money_is_not_spent_twice(lab):
@@ -106,7 +97,7 @@ def test_one_token_at_once_is_one_hit_and_money_is_not_spent_twice(lab):
     results = all_at_once(*[call] * 4)
     codes = [e.response["TurkErrorCode"] for e in results if isinstance(e, ClientError)]
     assert codes == ["AWS.MechanicalTurk.HitAlreadyExists"] * 3
-    assert Hit.objects.count() == 1
+    assert models.Hit.objects.count() == 1
     values = HIT | {"Reward": "40.00"}
     calls = [lambda n=n: lab.create_hit(**values | {"Title": f"T{n}"}) for n in range(5)]
     codes = [e.response["TurkErrorCode"] for e in all_at_once(*calls) if isinstance(e, ClientError)]
@@ -127,19 +118,19 @@ def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
 
 
 def test_a_request_is_granted_once_and_not_withdrawn_with_its_type(workers, lab):
-    kind = QualificationType.objects.get(public_id=make_type(lab, "Reads", AutoGranted=True))
+    kind = models.QualificationType.objects.get(public_id=make_type(lab, "Reads", AutoGranted=True))
     ask = partial(request_qualification, worker=workers[0], qualification_type=kind)
     results = all_at_once(*[ask] * THREADS)
-    assert sum(isinstance(result, QualificationRequest) for result in results) == 1
-    assert QualificationRequest.objects.count() == 1
+    assert sum(isinstance(result, models.QualificationRequest) for result in results) == 1
+    assert models.QualificationRequest.objects.count() == 1
     type_id = make_type(lab)
-    row = QualificationType.objects.get(public_id=type_id)
+    row = models.QualificationType.objects.get(public_id=type_id)
     ids = [request_qualification(worker=w, qualification_type=row).public_id for w in workers[:8]]
     accept = lab.accept_qualification_request
     calls = [lambda each=each: accept(QualificationRequestId=each) for each in ids]
     all_at_once(lambda: lab.delete_qualification_type(QualificationTypeId=type_id), *calls)
-    granted = QualificationRequest.objects.filter(status="Granted")
-    assert granted.count() == Qualification.objects.count()
+    granted = models.QualificationRequest.objects.filter(status="Granted")
+    assert granted.count() == models.Qualification.objects.count()
 
 
 @pytest.mark.slow
@@ -154,12 +145,11 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
         return mine
 
     calls = [partial(ask_for_every_hit, worker) for worker in workers]
-    statuses = sum(all_at_once(*calls), Counter())
-    assert statuses == {hit.pk: MAX_ASSIGNMENTS for hit in hits} | {
+    assert sum(all_at_once(*calls), Counter()) == {hit.pk: MAX_ASSIGNMENTS for hit in hits} | {
         "refused": (WORKERS - MAX_ASSIGNMENTS) * HITS
     }
-    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS
-    assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
+    assert models.Assignment.objects.count() == MAX_ASSIGNMENTS * HITS
+    assert set(models.Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
 
 
 # Several requesters
@@ -209,7 +199,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, three):
         theirs.approve_assignment(AssignmentId=free)
         bonus = {"WorkerId": three[0].worker_id, "AssignmentId": free, "BonusAmount": "1.00"}
         theirs.send_bonus(**bonus, Reason="Good work.")
-        deposit(requester=Requester.objects.get(name="Lab 1"), amount_usd=Decimal(5))
+        deposit(requester=models.Requester.objects.get(name="Lab 1"), amount_usd=Decimal(5))
         assert transfers.make_batch() is not None
         return theirs.get_account_balance()["AvailableBalance"]
 
@@ -217,7 +207,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, three):
         # The same worker, the fees and the world outside, all with money of this requester's.
         ours.create_hit(**HIT)
         ours.approve_assignment(AssignmentId=held)
-        deposit(requester=Requester.objects.get(name="Lab 0"), amount_usd=Decimal(5))
+        deposit(requester=models.Requester.objects.get(name="Lab 0"), amount_usd=Decimal(5))
         assert call(everything).result(timeout=PATIENCE_SECONDS) == "102.28"
     assert ours.get_account_balance()["AvailableBalance"] == "103.48"
 
@@ -238,11 +228,11 @@ def test_money_of_one_requester_takes_turns(labs):
 @row_locks
 def test_both_accounts_of_a_requester_are_locked_whichever_is_used(labs, three):
     assignment_id = submit(three[0], labs[0].create_hit(**HIT)["HIT"]["HITId"])
-    requester = Requester.objects.get(name="Lab 0")
+    requester = models.Requester.objects.get(name="Lab 0")
     with transaction.atomic():
         ledger.lock_accounts(requester)
         with elsewhere() as call:
-            skipping = LedgerAccount.objects.filter(requester=requester)
+            skipping = models.LedgerAccount.objects.filter(requester=requester)
             skipping = skipping.select_for_update(no_key=True, skip_locked=True)
             free = call(lambda: transaction.atomic()(lambda: list(skipping))())
             assert free.result(timeout=PATIENCE_SECONDS) == []
@@ -273,7 +263,6 @@ def test_everything_at_once_ends_without_a_deadlock(labs, three, seed):
             bonus |= {"BonusAmount": "0.10", "Reason": "Good work."}
             calls.append(lambda lab=lab, bonus=bonus: lab.send_bonus(**bonus))
     rng.shuffle(calls)
-    results = all_at_once(*calls)
-    assert not [result for result in results if isinstance(result, ClientError)]
+    assert not [result for result in all_at_once(*calls) if isinstance(result, ClientError)]
     paid = {lab.get_account_balance()["OnHoldBalance"] for lab in labs}
     assert paid == {"1.52"}  # one assignment that nobody decided, and one new HIT

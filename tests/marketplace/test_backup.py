@@ -301,8 +301,7 @@ def test_every_kind_of_value_comes_back_as_it_was(model, values):
 
 
 def test_every_column_that_is_encrypted_is_tried():
-    tried = {f"{model._meta.label}.{column}" for model, column in encrypted_columns()}
-    assert tried == {
+    assert {f"{model._meta.label}.{column}" for model, column in encrypted_columns()} == {
         "hits.Connection.encrypted_secret",
         "marketplace.AccessKey.encrypted_secret",
         "marketplace.PayoutMethod.encrypted_details",

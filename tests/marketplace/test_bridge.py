@@ -291,7 +291,12 @@ def handshake(server, bundle, host) -> str:
     ours = ssl.create_default_context(cafile=str(bundle)).wrap_bio(
         incoming, outgoing, server_hostname=host
     )
-    theirs = _context_of(server).wrap_bio(outgoing, incoming, server_side=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with NamedTemporaryFile() as pem:
+        pem.write(server.pem())
+        pem.flush()
+        context.load_cert_chain(pem.name)
+    theirs = context.wrap_bio(outgoing, incoming, server_side=True)
     for _ in range(4):
         for side in (ours, theirs):
             try:
@@ -301,15 +306,6 @@ def handshake(server, bundle, host) -> str:
             except ssl.SSLCertVerificationError as error:
                 return error.verify_message
     return ""
-
-
-def _context_of(server) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with NamedTemporaryFile() as pem:
-        pem.write(server.pem())
-        pem.flush()
-        context.load_cert_chain(pem.name)
-    return context
 
 
 def test_the_authority_is_made_once_and_its_key_is_its_owners_alone(tmp_path, monkeypatch):
@@ -362,8 +358,7 @@ def test_the_command_prints_what_to_export_and_ends_cleanly(
         assert facts["marketplace"] == f"{live_server.url}/requester"
         bundle, proxy_url = facts["AWS_CA_BUNDLE"], facts["HTTPS_PROXY"]
         lead_programs(monkeypatch, proxy_url=proxy_url, bundle=bundle, keys=keys)
-        client = amazon_client()
-        assert client.get_account_balance()["AvailableBalance"] == "100.00"
+        assert amazon_client().get_account_balance()["AvailableBalance"] == "100.00"
         command.send_signal(signal.SIGTERM)
         _, errors = command.communicate(timeout=20)
     assert (command.returncode, errors.count("\n")) == (0, 1)

@@ -129,8 +129,7 @@ def test_the_page_around_the_frame_gets_a_receipt_as_data(ada, assignment):
     first = send("4").json()
     assert first["receipt"] == assignment.public_id[-4:]
     assert (first["is_as_sent"], first["is_signed_in"]) == (True, True)
-    again = send("5").json()
-    assert again == first | {"is_as_sent": False}
+    assert send("5").json() == first | {"is_as_sent": False}
     refused = ada.post(
         "/mturk/externalSubmit", {"assignmentId": "NONE"}, headers={"Accept": "application/json"}
     )

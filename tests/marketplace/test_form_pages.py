@@ -257,8 +257,7 @@ def test_selections_are_counted():
 
 @pytest.mark.parametrize("value", ["9", "-1", "a", "other", "", "0x0"])
 def test_choices_that_were_not_offered_are_none(value):
-    xml = form(question("q", selection("a", "b")))
-    assert complaints(xml, q=[value]) == {"q": "unanswered"}
+    assert complaints(form(question("q", selection("a", "b"))), q=[value]) == {"q": "unanswered"}
 
 
 # Regular expressions: what they may cost when they are read and searched for

@@ -9,31 +9,12 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
 from accounts.models import User
-from marketplace import clock
-from marketplace.exceptions import (
-    DepositDoesNotExist,
-    DepositSpent,
-    DuplicateDeposit,
-    InvalidAmount,
-    NotQualified,
-    PaidByRecruiter,
-)
+from marketplace import clock, exceptions, models
 from marketplace.hits.assignments import (
     accept_hit,
     accept_next,
     create_assignment,
     let_recruiter_pay,
-)
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    Deposit,
-    Hit,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerTransaction,
-    PaidBy,
-    Requester,
 )
 from marketplace.money import ledger
 from marketplace.money.amounts import SCHEDULES, parse_amount
@@ -51,9 +32,9 @@ def test_a_sum_that_is_no_deposit_is_refused_and_the_audit_asks_nothing_per_row(
     requester, django_assert_num_queries
 ):
     for amount in ("0", "-1", "0.001", "NaN", "Infinity", "1000000.01"):
-        with pytest.raises(InvalidAmount):
+        with pytest.raises(exceptions.InvalidAmount):
             deposit(requester=requester, amount_usd=Decimal(amount))
-        assert LedgerTransaction.objects.count() == 1
+        assert models.LedgerTransaction.objects.count() == 1
     for _ in range(5):
         deposit(requester=requester, amount_usd=Decimal(1))
     with django_assert_num_queries(10):
@@ -61,7 +42,7 @@ def test_a_sum_that_is_no_deposit_is_refused_and_the_audit_asks_nothing_per_row(
 
 
 def test_an_entry_that_was_tampered_with_shows_in_the_audit(requester):
-    LedgerEntry.objects.filter(amount_usd__gt=0).update(amount_usd=Decimal("1000.00"))
+    models.LedgerEntry.objects.filter(amount_usd__gt=0).update(amount_usd=Decimal("1000.00"))
     first, second = audit()
     assert codes_of([first, second]) == ["unbalanced", "wrong_balance"]
     assert "900.00" in first
@@ -71,14 +52,14 @@ def test_an_entry_that_was_tampered_with_shows_in_the_audit(requester):
 def test_a_balance_that_was_tampered_with_shows_where_it_is_wrong(requester):
     for _ in range(3):
         deposit(requester=requester, amount_usd=Decimal("0.10"))
-    middle = LedgerEntry.objects.filter(amount_usd=Decimal("0.10"))[1]
-    LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=Decimal("100.30"))
+    middle = models.LedgerEntry.objects.filter(amount_usd=Decimal("0.10"))[1]
+    models.LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=Decimal("100.30"))
     first, second = audit()
     assert codes_of([first, second]) == ["wrong_balance"] * 2
     assert str(middle.pk) in first
     assert re.findall(r"[0-9]+\.[0-9]+", first) == ["100.30", "100.20"]
     assert re.findall(r"[0-9]+\.[0-9]+", second) == ["100.30", "100.40"]
-    LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=None)
+    models.LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=None)
     missing = audit()[0]
     assert (missing.code, "None" in missing, "100.20" in missing) == ("wrong_balance", True, True)
 
@@ -94,25 +75,25 @@ def test_money_that_came_in_past_the_audit_log_shows_in_the_audit(requester):
 
 def test_a_second_payment_is_refused_and_an_overdrawn_account_shows_in_the_audit(mturk, worker):
     mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
-    paid = LedgerTransaction.objects.get(kind="payment")
+    paid = models.LedgerTransaction.objects.get(kind="payment")
     with pytest.raises(IntegrityError), transaction.atomic():
-        LedgerTransaction.objects.create(
+        models.LedgerTransaction.objects.create(
             kind="payment", assignment=paid.assignment, hit=paid.hit, created_at=clock.now()
         )
-    paid = LedgerEntry.objects.get(account=ledger.earnings_account(worker))
-    LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=-paid.amount_usd)
+    paid = models.LedgerEntry.objects.get(account=ledger.earnings_account(worker))
+    models.LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=-paid.amount_usd)
     by_code = {problem.code: problem for problem in audit()}
     assert "-1.26" in by_code["unbalanced"]
     assert str(worker) in by_code["overdrawn"]
     assert "0.63" in by_code["overdrawn"]
-    LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=paid.amount_usd)
+    models.LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=paid.amount_usd)
 
 
 def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(requester):
     assert ledger.available_account(requester) == ledger.available_account(requester)
     for kind in ("available", "held", "earnings"):
         with pytest.raises(IntegrityError), transaction.atomic():
-            LedgerAccount.objects.create(kind=kind)
+            models.LedgerAccount.objects.create(kind=kind)
     ledger.shared_account(ledger.AccountKind.OUTSIDE)
     for values in (
         {"kind": "outside", "requester": requester},
@@ -120,15 +101,15 @@ def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(re
         {"kind": "available", "requester": requester},
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
-            LedgerAccount.objects.create(**values)
+            models.LedgerAccount.objects.create(**values)
     created, _ = deposit(
         requester=requester, amount_usd=Decimal(7), reference="Invoice 7", form_token="token"
     )
-    movement = LedgerTransaction.objects.create(kind="deposit", created_at=clock.now())
+    movement = models.LedgerTransaction.objects.create(kind="deposit", created_at=clock.now())
     facts = {"requester": requester, "amount_usd": 7, "created_at": created.created_at}
     for values in ({"reference": "Invoice 7"}, {"form_token": "token"}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Deposit.objects.create(transaction=movement, **facts, **values)
+            models.Deposit.objects.create(transaction=movement, **facts, **values)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +126,9 @@ def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(re
     ],
 )
 def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, fee):
-    fees = SCHEDULES[schedule].per_assignment(
+    assert SCHEDULES[schedule].per_assignment(
         reward_usd=Decimal(reward), max_assignments=assignments, for_masters=for_masters
-    )
-    assert fees == Decimal(fee)
+    ) == Decimal(fee)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +163,7 @@ def filled_in(olga, requester):
 
 @pytest.mark.parametrize("text", NOT_PLAIN + TOO_LARGE)
 def test_what_is_no_plain_amount_or_a_slip_of_the_finger_is_refused(text):
-    with refused(InvalidAmount, "too_large" if text in TOO_LARGE else "invalid_amount"):
+    with refused(exceptions.InvalidAmount, "too_large" if text in TOO_LARGE else "invalid_amount"):
         parse_amount(text)
 
 
@@ -204,7 +184,7 @@ def test_the_form_reads_amounts_alike_and_sent_twice_makes_one_deposit(olga, req
     led = [(each.status_code, each.headers["Location"]) for each in answers]
     assert led == [(302, address_of(requester))] * 2
     assert available(requester) == 107
-    assert AuditEntry.objects.filter(detail__reference="Invoice 7").count() == 1
+    assert models.AuditEntry.objects.filter(detail__reference="Invoice 7").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -225,7 +205,7 @@ def test_a_reference_and_a_form_are_used_once(olga, requester, filled_in, change
 @pytest.mark.parametrize("with_token", [True, False])
 def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_keys, with_token):
     make_keys()
-    requester = Requester.objects.get()
+    requester = models.Requester.objects.get()
     operator = User.objects.create_user("olga", is_staff=True)
     values = {"amount_usd": "7.00", "reference": "Invoice 7", "name": "Dialogue lab"}
     if with_token:
@@ -244,11 +224,11 @@ def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_key
 
 
 def test_a_reference_stands_for_one_deposit_of_its_requester(requester, make_keys):
-    other = Requester.objects.create(name="Other lab", created_at=clock.now())
+    other = models.Requester.objects.create(name="Other lab", created_at=clock.now())
     first, _ = deposit(requester=requester, amount_usd=Decimal(7), reference=" Invoice 7")
     again = deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7 ")
     assert again == (first, False)
-    with refused(DuplicateDeposit, "reference_used"):
+    with refused(exceptions.DuplicateDeposit, "reference_used"):
         deposit(requester=requester, amount_usd=Decimal(8), reference="Invoice 7")
     assert deposit(requester=other, amount_usd=Decimal(8), reference="Invoice 7")[1]
     assert (available(requester), available(other)) == (107, 8)
@@ -258,8 +238,8 @@ def test_every_deposit_is_in_the_audit_log(requester):
     call_command("create_requester", "Dialogue lab", deposit="5")
     call_command("create_requester", "New lab", deposit="6")
     call_command("deposit", requester.public_id, "7")
-    deposits = LedgerTransaction.objects.filter(kind="deposit").count()
-    entries = AuditEntry.objects.filter(action="requester.deposit")
+    deposits = models.LedgerTransaction.objects.filter(kind="deposit").count()
+    entries = models.AuditEntry.objects.filter(action="requester.deposit")
     assert entries.count() == deposits == 4
     assert {entry.detail["amount_usd"] for entry in entries} == {"100.00", "5.00", "6.00", "7.00"}
     assert audit() == []
@@ -273,13 +253,13 @@ def test_a_deposit_is_taken_out_again_once(requester, db):
             assert part in output
     created.refresh_from_db()
     assert created.reversal.kind == "reversal"
-    entry = AuditEntry.objects.get(action="requester.reverse_deposit")
+    entry = models.AuditEntry.objects.get(action="requester.reverse_deposit")
     assert entry.detail["deposit"] == created.public_id
     assert entry.detail["reason"] == "Typed 7 for 70"
     assert deposit(requester=requester, amount_usd=Decimal(70), reference="Invoice 7")[1]
     assert available(requester) == 170
     assert_ledger_balances()
-    with refused(DepositDoesNotExist) as caught:
+    with refused(exceptions.DepositDoesNotExist) as caught:
         run("reverse_deposit", "NOSUCH", reason="A mistake")
     assert "NOSUCH" in str(caught.value)
     with pytest.raises(CommandError):
@@ -288,8 +268,8 @@ def test_a_deposit_is_taken_out_again_once(requester, db):
 
 def test_only_what_is_available_is_taken_out(olga, mturk, requester):
     mturk.create_hit(**HIT | {"Reward": "0.01"})
-    stored = Deposit.objects.get()
-    with refused(DepositSpent) as caught:
+    stored = models.Deposit.objects.get()
+    with refused(exceptions.DepositSpent) as caught:
         reverse_deposit(deposit=stored, reason="A mistake")
     assert "$99.99" in str(caught.value)
     stored.refresh_from_db()
@@ -303,10 +283,10 @@ def test_only_what_is_available_is_taken_out(olga, mturk, requester):
 @pytest.mark.django_db(transaction=True)
 def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db, make_keys):
     make_keys()
-    stored = Deposit.objects.select_related("requester").get()
+    stored = models.Deposit.objects.select_related("requester").get()
 
     def reverse():
-        return reverse_deposit(deposit=Deposit.objects.get(pk=stored.pk), reason="A mistake")
+        return reverse_deposit(deposit=models.Deposit.objects.get(pk=stored.pk), reason="A mistake")
 
     assert sorted(all_at_once(*[reverse] * 4)) == [False, False, False, True]
     assert available(stored.requester) == 0
@@ -314,7 +294,7 @@ def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db
 
 
 def test_a_deposit_is_taken_out_on_the_operators_page(olga, requester):
-    stored = Deposit.objects.get()
+    stored = models.Deposit.objects.get()
     address = f"{address_of(requester)}deposits/{stored.public_id}/reverse/"
     page = olga.post(address, {"reason": ""}, follow=True)
     assert message_codes(page) == ["missing_reason"]
@@ -323,11 +303,11 @@ def test_a_deposit_is_taken_out_on_the_operators_page(olga, requester):
     assert message_codes(page) == ["taken_out"]
     assert address not in text_of(page)
     assert available(requester) == 0
-    other = Requester.objects.create(name="Other lab", created_at=clock.now())
+    other = models.Requester.objects.create(name="Other lab", created_at=clock.now())
     strange = f"{address_of(other)}deposits/{stored.public_id}/reverse/"
     assert olga.post(strange, {"reason": "A mistake"}).status_code == 404
     assert Client().post(address, {"reason": "A mistake"}).status_code == 302
-    assert AuditEntry.objects.filter(action="requester.reverse_deposit").count() == 1
+    assert models.AuditEntry.objects.filter(action="requester.reverse_deposit").count() == 1
 
 
 NOW = clock.now
@@ -335,20 +315,22 @@ NOW = clock.now
 
 @pytest.fixture
 def participant(db):
-    return open_worker_account(user=User.objects.create_user("p"), paid_by=PaidBy.RECRUITER)
+    return open_worker_account(user=User.objects.create_user("p"), paid_by=models.PaidBy.RECRUITER)
 
 
 @pytest.fixture
 def recruited(mturk):
     created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
-    hit = Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
+    hit = models.Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
     let_recruiter_pay(hit.hit_type)
-    return Hit.objects.select_related("hit_type", "requester").get(pk=hit.pk)
+    return models.Hit.objects.select_related("hit_type", "requester").get(pk=hit.pk)
 
 
 def take(hit, worker):
     with transaction.atomic():
-        return create_assignment(Hit.objects.locked().get(pk=hit.pk), worker, is_qualified=False)
+        return create_assignment(
+            models.Hit.objects.locked().get(pk=hit.pk), worker, is_qualified=False
+        )
 
 
 def test_what_was_held_is_the_requesters_again(mturk, recruited, requester):
@@ -366,8 +348,8 @@ def test_what_was_held_is_the_requesters_again(mturk, recruited, requester):
 def test_what_was_promised_before_is_paid_here(mturk, worker, requester):
     created = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]
     held = submit(worker, created["HITId"])
-    hit = Hit.objects.get(public_id=created["HITId"])
-    price_usd = Assignment.objects.get().price_usd
+    hit = models.Hit.objects.get(public_id=created["HITId"])
+    price_usd = models.Assignment.objects.get().price_usd
     let_recruiter_pay(hit.hit_type)
     assert ledger.held_for(hit) == price_usd
     mturk.approve_assignment(AssignmentId=held)
@@ -378,23 +360,23 @@ def test_what_was_promised_before_is_paid_here(mturk, worker, requester):
 def test_a_participants_approved_work_moves_nothing(mturk, recruited, participant, requester):
     assignment = take(recruited, participant)
     assert (assignment.reward_usd, assignment.fee_usd) == (0, 0)
-    before = LedgerTransaction.objects.count()
-    Assignment.objects.filter(pk=assignment.pk).update(
+    before = models.LedgerTransaction.objects.count()
+    models.Assignment.objects.filter(pk=assignment.pk).update(
         status="Submitted", submitted_at=NOW(), auto_approval_at=NOW()
     )
     mturk.approve_assignment(AssignmentId=assignment.public_id)
-    assert LedgerTransaction.objects.count() == before
+    assert models.LedgerTransaction.objects.count() == before
     assert make_batch() is None
-    assert not LedgerAccount.objects.filter(worker=participant).exists()
+    assert not models.LedgerAccount.objects.filter(worker=participant).exists()
 
 
 def test_workers_and_participants_see_only_theirs(mturk, recruited, participant, worker, ada):
     assert recruited.hit_type.title not in ada.get("/worker/").content.decode()
-    with refused(NotQualified, "other_payer"):
+    with refused(exceptions.NotQualified, "other_payer"):
         accept_hit(worker=worker, hit=recruited)
     mturk.create_hit(**HIT | {"Title": "Another"})
-    other = Hit.objects.latest("pk")
-    with refused(NotQualified, "other_payer"):
+    other = models.Hit.objects.latest("pk")
+    with refused(exceptions.NotQualified, "other_payer"):
         accept_next(worker=participant, hit_type=other.hit_type)
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.update_hit_type_of_hit(HITId=other.public_id, HITTypeId=recruited.hit_type.public_id)
@@ -404,18 +386,18 @@ def test_workers_and_participants_see_only_theirs(mturk, recruited, participant,
 def test_ledger_and_database_refuse_every_movement_and_promise(recruited, participant, worker):
     assignment = take(recruited, participant)
     at = clock.now()
-    available, one, none = LedgerAccount.Kind.AVAILABLE, Decimal("1.00"), Decimal(0)
+    available, one, none = models.LedgerAccount.Kind.AVAILABLE, Decimal("1.00"), Decimal(0)
     for move in (
         lambda: ledger.pay(assignment=assignment, source=available, at=at),
         lambda: ledger.pay_bonus(assignment=assignment, amount_usd=one, fee_usd=none, at=at),
         lambda: ledger.withdraw(worker=participant, amount_usd=one, at=at),
         lambda: ledger.hold(hit=recruited, amount_usd=one, at=at),
     ):
-        with pytest.raises(PaidByRecruiter):
+        with pytest.raises(exceptions.PaidByRecruiter):
             move()
     assert audit() == []
     with pytest.raises(IntegrityError), transaction.atomic():
-        Assignment.objects.filter(pk=assignment.pk).update(reward_usd=Decimal("0.63"))
+        models.Assignment.objects.filter(pk=assignment.pk).update(reward_usd=Decimal("0.63"))
 
 
 def insert(payee_id, worker):
@@ -429,7 +411,7 @@ def test_the_database_refuses_a_participants_earnings(participant, worker):
     for payee_id in (None, participant.worker_id, worker.payee_id, ""):
         with pytest.raises(IntegrityError), transaction.atomic():
             insert(payee_id, participant)
-    assert not LedgerAccount.objects.filter(worker=participant).exists()
+    assert not models.LedgerAccount.objects.filter(worker=participant).exists()
     values = {"paid_by": "recruiter", "payee_id": None}
     for wrong in ({"paid_by": "recruiter"}, {"payee_id": None}, values):
         with pytest.raises(IntegrityError), transaction.atomic():
@@ -438,11 +420,11 @@ def test_the_database_refuses_a_participants_earnings(participant, worker):
 
 def test_the_audit_finds_what_got_past(make_keys, worker, participant):
     created = in_process_client(make_keys()).create_hit(**HIT, MaxAssignments=2)["HIT"]
-    hit = Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
+    hit = models.Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
     type(hit.hit_type).objects.filter(pk=hit.hit_type.pk).update(paid_by="recruiter")
     [held] = [problem for problem in audit() if problem.code == "recruiter_hold"]
     assert str(hit) in held
     hit.hit_type.refresh_from_db()
     assignment = take(hit, participant)
-    LedgerTransaction.objects.create(kind="bonus", created_at=NOW(), assignment=assignment)
+    models.LedgerTransaction.objects.create(kind="bonus", created_at=NOW(), assignment=assignment)
     assert "participant_payment" in codes_of(audit())

@@ -52,8 +52,7 @@ def test_the_largest_bonus_is_ten_thousand_dollars(make_keys, mturk, hit_id, wor
     make_keys(deposit="10100")
     bonus = {"AssignmentId": submit(worker, hit_id), "WorkerId": worker.worker_id}
     bonus["Reason"] = "Good work."
-    code = turk_code(mturk.send_bonus, **bonus, BonusAmount="10000.01")
-    assert code == "InvalidParameterValue"
+    assert turk_code(mturk.send_bonus, **bonus, BonusAmount="10000.01") == "InvalidParameterValue"
     mturk.send_bonus(**bonus, BonusAmount="10000.00")
     assert parse_amount("1000000") == LARGEST_AMOUNT_USD == Decimal(1_000_000)
 
@@ -72,8 +71,7 @@ def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, 
     assert (assignment.status, assignment.approved_at) == ("Approved", assignment.auto_approval_at)
     assert str(ledger.balance_of(ledger.earnings_account(worker))) == "0.63"
     hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
-    at_once = submit(worker, hit)
-    assert Assignment.objects.get(public_id=at_once).status == "Approved"
+    assert Assignment.objects.get(public_id=submit(worker, hit)).status == "Approved"
     clock.advance(400 * DAY)
     lifecycle.sweep(clock.now())
     assert status_of(mturk, hit_id) == "Disposed"

@@ -14,14 +14,7 @@ from decimal import Decimal
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, Phase, settings, strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis import HealthCheck, Phase, settings, stateful, strategies as st
 
 from accounts.models import User
 from marketplace import clock
@@ -81,7 +74,7 @@ EVERYTHING = {
 }
 
 
-class Marketplace(RuleBasedStateMachine):
+class Marketplace(stateful.RuleBasedStateMachine):
     """One marketplace with two requesters and five workers. `done` counts, over all the
     stories, what was done and what was refused."""
 
@@ -93,7 +86,7 @@ class Marketplace(RuleBasedStateMachine):
         self.story.__enter__()
         clock.reset()
 
-    @initialize(
+    @stateful.initialize(
         schedule=st.sampled_from(["mturk", "none"]),
         deposit=st.sampled_from(["5.00", "40.00", "300.00"]),
     )
@@ -110,7 +103,13 @@ class Marketplace(RuleBasedStateMachine):
     def teardown(self):
         try:
             if hasattr(self, "labs"):
-                self._finish_everything()
+                clock.advance(400 * DAY)
+                lifecycle.sweep(clock.now())
+                self.all_is_right()
+                assert audit() == []
+                assert set(Hit.objects.values_list("status", flat=True)) == {"Disposed"}
+                for lab in self.labs:
+                    assert ledger.balance_of(ledger.held_account(lab)) == 0
         finally:
             transaction.set_rollback(True)
             self.story.__exit__(None, None, None)
@@ -118,11 +117,13 @@ class Marketplace(RuleBasedStateMachine):
 
     # What requesters do, through the API's own checks.
 
-    @rule(lab=LABS, amount=st.sampled_from(["0.01", "1.00", "9.99", "60.00", "-3", "0.001"]))
+    @stateful.rule(
+        lab=LABS, amount=st.sampled_from(["0.01", "1.00", "9.99", "60.00", "-3", "0.001"])
+    )
     def deposit(self, lab, amount):
         self._try("deposit", lambda: self._deposit(self.labs[lab], amount))
 
-    @rule(
+    @stateful.rule(
         lab=LABS,
         reward=REWARDS,
         max_assignments=MAX_ASSIGNMENTS,
@@ -135,7 +136,7 @@ class Marketplace(RuleBasedStateMachine):
         values = money.type_values(reward, delay) | money.hit_values(max_assignments, hours, token)
         self._call(self.labs[lab], "CreateHIT", **values | money.policies(approved_from))
 
-    @rule(pick=PICKS, max_assignments=MAX_ASSIGNMENTS, token=TOKENS)
+    @stateful.rule(pick=PICKS, max_assignments=MAX_ASSIGNMENTS, token=TOKENS)
     def create_another_of_its_type(self, pick, max_assignments, token):
         hit = self._hit(pick)
         values = {"HITTypeId": hit.hit_type.public_id} | money.hit_values(
@@ -143,13 +144,13 @@ class Marketplace(RuleBasedStateMachine):
         )
         self._call(hit.requester, "CreateHITWithHITType", **values)
 
-    @rule(pick=PICKS, hours=st.sampled_from([-1, 0, 1, 30, 500, 9000]))
+    @stateful.rule(pick=PICKS, hours=st.sampled_from([-1, 0, 1, 30, 500, 9000]))
     def update_expiration(self, pick, hours):
         hit, at = self._hit(pick), clock.now() + hours * HOUR
         values = {"HITId": hit.public_id, "ExpireAt": at.timestamp()}
         self._call(hit.requester, "UpdateExpirationForHIT", **values)
 
-    @rule(pick=PICKS, more=st.sampled_from([1, 2, 8]), token=TOKENS)
+    @stateful.rule(pick=PICKS, more=st.sampled_from([1, 2, 8]), token=TOKENS)
     def add_assignments(self, pick, more, token):
         hit = self._hit(pick)
         values = {"HITId": hit.public_id, "NumberOfAdditionalAssignments": more}
@@ -157,14 +158,14 @@ class Marketplace(RuleBasedStateMachine):
             hit.requester, "CreateAdditionalAssignmentsForHIT", **values | money.with_token(token)
         )
 
-    @rule(pick=PICKS, reward=REWARDS)
+    @stateful.rule(pick=PICKS, reward=REWARDS)
     def change_the_type(self, pick, reward):
         hit = self._hit(pick)
         created = self._call(hit.requester, "CreateHITType", **money.type_values(reward, 3600))
         values = {"HITId": hit.public_id, "HITTypeId": created["HITTypeId"]}
         self._call(hit.requester, "UpdateHITTypeOfHIT", **values)
 
-    @rule(pick=PICKS, action=st.sampled_from(["review", "revert", "delete", "meddle"]))
+    @stateful.rule(pick=PICKS, action=st.sampled_from(["review", "revert", "delete", "meddle"]))
     def close(self, pick, action):
         hit = self._hit(pick, "Reviewing" if action == "revert" else "Reviewable")
         if action == "delete":
@@ -176,7 +177,7 @@ class Marketplace(RuleBasedStateMachine):
             values = {"HITId": hit.public_id, "Revert": action == "revert"}
             self._call(hit.requester, "UpdateHITReviewStatus", **values)
 
-    @rule(pick=PICKS, decision=st.sampled_from(["approve", "reject", "repent"]))
+    @stateful.rule(pick=PICKS, decision=st.sampled_from(["approve", "reject", "repent"]))
     def decide(self, pick, decision):
         assignment = self._assignment(pick, "Submitted")
         if assignment is None:
@@ -189,13 +190,13 @@ class Marketplace(RuleBasedStateMachine):
         if decision == "repent":
             self._override(assignment)
 
-    @rule(pick=PICKS)
+    @stateful.rule(pick=PICKS)
     def override_a_rejection(self, pick):
         assignment = self._assignment(pick, "Rejected")
         if assignment:
             self._override(assignment)
 
-    @rule(pick=PICKS, amount=st.sampled_from(["0.01", "0.99", "20.00"]), token=TOKENS)
+    @stateful.rule(pick=PICKS, amount=st.sampled_from(["0.01", "0.99", "20.00"]), token=TOKENS)
     def send_bonus(self, pick, amount, token):
         assignment = self._assignment(pick, "Approved")
         if assignment:
@@ -209,21 +210,21 @@ class Marketplace(RuleBasedStateMachine):
 
     # What workers do.
 
-    @rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
+    @stateful.rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
     def accept(self, worker, pick, finish):
         worker, hit = self.workers[worker], self._hit(pick, "Assignable")
         accepted = self._try("accept", lambda: accept_hit(worker=worker, hit=hit))
         if accepted and finish:
             self._submit(accepted)
 
-    @rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
+    @stateful.rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
     def accept_next_of_a_group(self, worker, pick, finish):
         worker, hit_type = self.workers[worker], self._hit(pick, "Assignable").hit_type
         accepted = self._try("accept next", lambda: accept_next(worker=worker, hit_type=hit_type))
         if accepted and finish:
             self._submit(accepted)
 
-    @rule(pick=PICKS, finish=st.booleans())
+    @stateful.rule(pick=PICKS, finish=st.booleans())
     def let_go(self, pick, finish):
         assignment = self._assignment(pick, "Accepted")
         if assignment and finish:
@@ -233,11 +234,11 @@ class Marketplace(RuleBasedStateMachine):
 
     # What an operator does.
 
-    @rule(minimum=st.sampled_from(["0.01", "1.00"]))
+    @stateful.rule(minimum=st.sampled_from(["0.01", "1.00"]))
     def take_earnings_to_be_paid_out(self, minimum):
         self.done["payout"] += transfers.make_batch(minimum_usd=Decimal(minimum)) is not None
 
-    @rule(pick=PICKS)
+    @stateful.rule(pick=PICKS)
     def mark_a_batch_paid(self, pick):
         batches = list(PayoutBatch.objects.order_by("pk"))
         if batches:
@@ -246,7 +247,7 @@ class Marketplace(RuleBasedStateMachine):
             self.done["paid out"] += transfers.mark_paid(rows.all())
             assert transfers.mark_paid(rows.all()) == 0
 
-    @rule(pick=PICKS)
+    @stateful.rule(pick=PICKS)
     def take_a_deposit_out(self, pick):
         rows = list(Deposit.objects.select_related("requester").order_by("pk"))
         deposit = rows[pick % len(rows)]
@@ -257,7 +258,7 @@ class Marketplace(RuleBasedStateMachine):
 
     # What time does.
 
-    @rule(step=INTERVALS, is_swept=st.booleans())
+    @stateful.rule(step=INTERVALS, is_swept=st.booleans())
     def time_passes(self, step, is_swept):
         clock.advance(step)
         if is_swept:
@@ -266,7 +267,7 @@ class Marketplace(RuleBasedStateMachine):
 
     # What is true after every step.
 
-    @invariant()
+    @stateful.invariant()
     def all_is_right(self):
         if STORIES:  # the audit takes longer than all other checks: else once, in the end
             assert audit() == []
@@ -277,15 +278,6 @@ class Marketplace(RuleBasedStateMachine):
         money.check_hits()
         before, self.statuses = self.statuses, money.statuses()
         money.check_changes(before, self.statuses)
-
-    def _finish_everything(self):
-        clock.advance(400 * DAY)
-        lifecycle.sweep(clock.now())
-        self.all_is_right()
-        assert audit() == []
-        assert set(Hit.objects.values_list("status", flat=True)) == {"Disposed"}
-        for lab in self.labs:
-            assert ledger.balance_of(ledger.held_account(lab)) == 0
 
     def _submit(self, assignment):
         public_id, fields = assignment.public_id, [("rating", [str(assignment.pk % 2)])]
@@ -336,7 +328,7 @@ def _pick(rows, pick, status):
 @pytest.mark.timeout(0 if STORIES else 300)
 def test_the_money_is_right_whatever_happens(db, settings):
     done = Counter()
-    run_state_machine_as_test(lambda: Marketplace(done, settings), settings=_profile())
+    stateful.run_state_machine_as_test(lambda: Marketplace(done, settings), settings=_profile())
     for what, count in sorted(done.items()):
         sys.stdout.write(f"{count:7} {what}\n")
     assert min(done["CreateHIT"], done["accept"], done["submit"]) > 0

@@ -23,20 +23,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.commandline import main
+from marketplace import models
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import (
-    AuditEntry,
-    Hit,
-    LedgerAudit,
-    LedgerEntry,
-    LedgerTransaction,
-    Notification,
-    Payout,
-    PayoutBatch,
-    Requester,
-    WorkerAccount,
-)
 from marketplace.money import ledger, transfers
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.enrolment import create_worker
@@ -75,10 +64,9 @@ def test_a_deposit_is_made_by_an_operator_and_written_down(olga, requester):
     for wrong in ({"name": "Other lab"}, {"reference": ""}, *amounts):
         assert olga.post(page, sent | wrong).status_code == 200
         assert balance(ledger.available_account(requester)) == Decimal(100)
-    response = olga.post(page, sent, follow=True)
-    assert message_codes(response) == ["deposited"]
+    assert message_codes(olga.post(page, sent, follow=True)) == ["deposited"]
     assert balance(ledger.available_account(requester)) == Decimal("350.50")
-    entry = AuditEntry.objects.get(action="requester.deposit", detail__reference="Invoice 7")
+    entry = models.AuditEntry.objects.get(action="requester.deposit", detail__reference="Invoice 7")
     assert entry.user.username == "olga"
     assert entry.detail == {"amount_usd": "250.50", "reference": "Invoice 7"}
     assert "Invoice 7" in text_of(olga.get(page))
@@ -92,7 +80,7 @@ def test_a_deposit_can_be_made_by_a_command(requester):
         deposit = requester.deposits.get(reference="Invoice 8")
         for part in ("Dialogue lab", "$120.00", deposit.public_id):
             assert part in output
-    assert AuditEntry.objects.get(detail__reference="Invoice 8").user is None
+    assert models.AuditEntry.objects.get(detail__reference="Invoice 8").user is None
     with refused(RequesterDoesNotExist):
         run("deposit", "ANOBODY", "20")
     with refused(InvalidAmount, "invalid_amount"):
@@ -111,10 +99,10 @@ def test_payouts_go_out_and_are_marked_as_paid_once(earned, tmp_path):
     assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == Decimal("1.89")
     assert re.findall("[0-9]+", run("mark_payouts_paid", file)) == ["2", "0"]
     assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == 0
-    count = LedgerTransaction.objects.count()
+    count = models.LedgerTransaction.objects.count()
     assert re.findall("[0-9]+", run("mark_payouts_paid", file)) == ["0", "2"]
-    assert LedgerTransaction.objects.count() == count
-    assert PayoutBatch.objects.get().paid_at is not None
+    assert models.LedgerTransaction.objects.count() == count
+    assert models.PayoutBatch.objects.get().paid_at is not None
     assert_ledger_balances()
 
 
@@ -125,8 +113,8 @@ def test_exporting_twice_takes_nothing_twice_and_later_earnings_make_a_later_bat
     run("export_payouts", first)
     run("export_payouts", second)
     assert first.read_text() == second.read_text()
-    assert Payout.objects.count() == 2
-    assert AuditEntry.objects.filter(action="payouts.export").count() == 1
+    assert models.Payout.objects.count() == 2
+    assert models.AuditEntry.objects.filter(action="payouts.export").count() == 1
     run("mark_payouts_paid", first)
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
     mturk.approve_assignment(AssignmentId=submit(earned[0], hit))
@@ -143,9 +131,9 @@ def test_a_wrong_amount_a_folder_and_a_dry_run_take_nothing(earned, tmp_path):
     assert caught.value.returncode == 2
     run("export_payouts", tmp_path / "1.csv", dry_run=True)
     assert rows_of(tmp_path / "1.csv") == []
-    assert not PayoutBatch.objects.exists()
+    assert not models.PayoutBatch.objects.exists()
     run("export_payouts", tmp_path / "1.csv", minimum="1")
-    assert Payout.objects.count() == 1
+    assert models.Payout.objects.count() == 1
     assert balance(ledger.earnings_account(earned[1])) == Decimal("0.63")
 
 
@@ -170,7 +158,7 @@ def test_a_file_that_does_not_agree_with_the_ledger_marks_nothing(
     with refused(InvalidPayoutFile, code) as caught:
         run("mark_payouts_paid", file)
     assert [each for each in named if each not in str(caught.value)] == []
-    assert not Payout.objects.exclude(paid_at=None).exists()
+    assert not models.Payout.objects.exclude(paid_at=None).exists()
 
 
 def test_a_part_of_a_batch_can_be_paid_first_and_the_ledger_audited(earned, tmp_path):
@@ -178,12 +166,12 @@ def test_a_part_of_a_batch_can_be_paid_first_and_the_ledger_audited(earned, tmp_
     run("export_payouts", file)
     file.write_text("\n".join(file.read_text().splitlines()[:2]))
     run("mark_payouts_paid", file)
-    assert PayoutBatch.objects.get().paid_at is None
+    assert models.PayoutBatch.objects.get().paid_at is None
     assert balance(ledger.shared_account(ledger.AccountKind.PAYOUTS)) == Decimal("0.63")
     assert_ledger_balances()
     run("audit_ledger")
-    entry = LedgerTransaction.objects.first().entries.first()
-    entries = LedgerEntry.objects.filter(pk=entry.pk)
+    entry = models.LedgerTransaction.objects.first().entries.first()
+    entries = models.LedgerEntry.objects.filter(pk=entry.pk)
     entries.update(amount_usd=1)
     with pytest.raises(CommandError):
         run("audit_ledger")
@@ -193,7 +181,7 @@ def test_a_part_of_a_batch_can_be_paid_first_and_the_ledger_audited(earned, tmp_
 def test_payouts_on_the_pages(olga, earned):
     assert f"{olga.get(HOME + 'payouts/').context['due_usd']:.2f}" == "1.89"
     olga.post(HOME + "payouts/make/")
-    batch = PayoutBatch.objects.get()
+    batch = models.PayoutBatch.objects.get()
     assert batch.created_by.username == "olga"
     exported = olga.post(f"{HOME}payouts/{batch.pk}/export/")
     disposition = f'attachment; filename="payouts-{batch.pk}.csv"'
@@ -220,7 +208,7 @@ def test_the_same_name_gets_another_key_and_no_second_deposit(db):
     assert third["balance_usd"] == "7.50"
     for keys in (first, second, third):
         assert in_process_client(keys).get_account_balance()["AvailableBalance"] == "7.50"
-    assert Requester.objects.count() == 1
+    assert models.Requester.objects.count() == 1
     keys = json.loads(run("create_requester", "New lab", "--deposit", "1000", "--json"))
     assert set(keys) == {"requester", "access_key_id", "secret_access_key", "balance_usd"}
     assert (keys["requester"], keys["balance_usd"]) == ("New lab", "1000.00")
@@ -230,7 +218,7 @@ def test_the_same_name_gets_another_key_and_no_second_deposit(db):
 
 def test_a_worker_is_made_and_named(db):
     worker_id = run("create_worker", "ada@example.org", "--password", "pass-word-1")
-    assert WorkerAccount.objects.get().worker_id == worker_id
+    assert models.WorkerAccount.objects.get().worker_id == worker_id
     assert (worker_id[0], len(worker_id)) == ("A", 14)
     user = authenticate(username="ada@example.org", password="pass-word-1")
     assert user.worker_account.worker_id == worker_id
@@ -263,9 +251,9 @@ def test_what_cannot_be_done_is_a_sentence_and_exit_code_2(worker, capsys, tmp_p
             code = ended.code
         assert code == 2
         assert capsys.readouterr().err.count("\n") == 1
-        assert not Requester.objects.exists()
-        assert not LedgerTransaction.objects.exists()
-        assert WorkerAccount.objects.count() == 1
+        assert not models.Requester.objects.exists()
+        assert not models.LedgerTransaction.objects.exists()
+        assert models.WorkerAccount.objects.count() == 1
 
 
 STATUS = "/marketplace-operator/status/"
@@ -283,11 +271,11 @@ def audit():
 
 def test_an_audit_is_stored_with_what_is_wrong(immediate_tasks, olga, requester, caplog):
     audit()
-    assert LedgerAudit.objects.get().n_problems == 0
-    LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal("1.00"))
+    assert models.LedgerAudit.objects.get().n_problems == 0
+    models.LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal("1.00"))
     audit()
-    assert LedgerAudit.objects.count() == 2
-    latest = LedgerAudit.objects.latest()
+    assert models.LedgerAudit.objects.count() == 2
+    latest = models.LedgerAudit.objects.latest()
     assert latest.n_problems == 1
     [problem] = latest.problems
     assert {"1.00", "100.00"} <= set(numbers(problem))
@@ -391,13 +379,13 @@ def test_jobs_are_counted_by_queue_with_the_age_of_the_oldest(read):
 def test_hits_and_money_are_those_of_the_ledger(read, mturk, worker):
     paid, waiting = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
     mturk.approve_assignment(AssignmentId=submit(worker, paid))
-    accept_hit(worker=worker, hit=Hit.objects.get(public_id=waiting))
+    accept_hit(worker=worker, hit=models.Hit.objects.get(public_id=waiting))
     samples = read()
     assert of(samples, "assay_hits", status="Reviewable") == 1
     assert of(samples, "assay_hits", status="Unassignable") == 1
     assert of(samples, "assay_assignments", status="Approved") == 1
     assert of(samples, "assay_assignments", status="Accepted") == 1
-    held = LedgerEntry.objects.filter(account__kind="held").order_by("pk").last().balance_usd
+    held = models.LedgerEntry.objects.filter(account__kind="held").order_by("pk").last().balance_usd
     assert held > 0
     assert of(samples, "assay_balance_usd", account="held") == float(held)
     assert of(samples, "assay_balance_usd", account="earnings") == 0.63
@@ -415,11 +403,13 @@ def test_the_latest_audit_and_what_was_not_delivered_are_shown(read, requester):
     now = timezone.now()
     message = {"requester": requester, "destination": "https://x.example", "transport": "HTTPS"}
     message |= {"event_type": "Ping", "body": "{}", "created_at": now}
-    Notification.objects.create(**message, attempts=8, next_attempt_at=None, last_error="503")
-    Notification.objects.create(**message, attempts=1, next_attempt_at=now)
+    models.Notification.objects.create(
+        **message, attempts=8, next_attempt_at=None, last_error="503"
+    )
+    models.Notification.objects.create(**message, attempts=1, next_attempt_at=now)
     samples = read()
     assert of(samples, "assay_ledger_problems") == 0
-    LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal("1.00"))
+    models.LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal("1.00"))
     store_audit()
     samples = read()
     assert of(samples, "assay_ledger_problems") == 1
@@ -447,8 +437,7 @@ def test_several_processes_answer_for_all_of_them(tmp_path):
     server = subprocess.Popen(command, env=environment, cwd=site.BASE_DIR)
     try:
         n = 60
-        asked = [ask(f"http://127.0.0.1:{port}/healthz") for _ in range(n)]
-        assert asked == [200] * n
+        assert [ask(f"http://127.0.0.1:{port}/healthz") for _ in range(n)] == [200] * n
         headers = {"Authorization": f"Bearer {TOKEN}"}
         for _ in range(6):
             address = f"http://127.0.0.1:{port}/metrics"

@@ -225,11 +225,6 @@ def test_the_operators_pages(page, mturk, worker, requester):
         page.locator("form[action$='/export/'] button").press("Enter")
     look(page, "/marketplace-operator/payouts/")
     look(page, "/marketplace-operator/audit/")
-    add_failures(requester)
-    look(page, "/marketplace-operator/status/")
-
-
-def add_failures(requester):
     now = timezone.now()
     Job.objects.create(
         kind="score",
@@ -254,6 +249,7 @@ def add_failures(requester):
     LedgerAudit.objects.create(
         created_at=now, duration_seconds=0.1, n_problems=1, problems=["Entry 7 says 1.00. " * 4]
     )
+    look(page, "/marketplace-operator/status/")
 
 
 def test_who_comes_by_a_panels_number_in_another_browser_goes_on_and_sees_no_more(

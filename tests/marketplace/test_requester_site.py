@@ -6,16 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from marketplace.models import (
-    AccessKey,
-    AuditEntry,
-    HitType,
-    Invitation,
-    RecruitedStudy,
-    RecruiterConnection,
-    Requester,
-    Session,
-)
+from marketplace import models
 from marketplace.people.enrolment import issue_key
 from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.studies import StudyValues, invite, open_study
@@ -53,11 +44,11 @@ def test_signing_up_opens_an_empty_account_if_a_setting_allows_it(db, settings):
     assert Client().get(SIGN_UP).status_code == 404
     assert Client().post(SIGN_UP, NEW).status_code == 404
     assert SIGN_UP not in text_of(Client().get("/requester-console/login/"))
-    assert not Requester.objects.exists()
+    assert not models.Requester.objects.exists()
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     assert SIGN_UP in text_of(Client().get("/requester-console/login/"))
     response = Client().post(SIGN_UP, NEW, follow=True)
-    requester = Requester.objects.get(name="Vision lab")
+    requester = models.Requester.objects.get(name="Vision lab")
     assert response.redirect_chain == [(f"/requester-console/{requester.public_id}/", 302)]
     assert "$0.00" in text_of(response)
     assert not User.objects.get().is_staff
@@ -77,15 +68,14 @@ def test_a_requesters_name_is_visible_and_used_once(requester, settings):
 
 
 def test_keys_are_shown_once_on_a_page_that_is_not_kept_and_work_until_revoked(rita, home, mturk):
-    response = rita.post(home + "keys/", {"label": ""})
-    assert "no-store" in response.headers["Cache-Control"]
+    assert "no-store" in rita.post(home + "keys/", {"label": ""}).headers["Cache-Control"]
     first, second = new_key(rita, home), new_key(rita, home)
     page = text_of(rita.get(home))
     for key in (first, second):
         assert in_process_client(key).get_account_balance()["AvailableBalance"] == "100.00"
         assert key["access_key_id"] in page
         assert key["secret_access_key"] not in page
-        assert key["secret_access_key"] not in str(list(AuditEntry.objects.values()))
+        assert key["secret_access_key"] not in str(list(models.AuditEntry.objects.values()))
     assert "Laptop" in page
     rita.post(f"{home}keys/{first['access_key_id']}/revoke/")
     with pytest.raises(in_process_client(first).exceptions.ClientError):
@@ -96,7 +86,7 @@ def test_keys_are_shown_once_on_a_page_that_is_not_kept_and_work_until_revoked(r
     page = text_of(rita.get(home))
     assert revoke.format(first["access_key_id"]) not in page
     assert revoke.format(second["access_key_id"]) in page
-    entry = AuditEntry.objects.get(action="key.revoke")
+    entry = models.AuditEntry.objects.get(action="key.revoke")
     assert (entry.subject, entry.user.username) == (first["access_key_id"], "rita")
 
 
@@ -105,7 +95,7 @@ def test_there_are_at_most_twenty_keys(rita, home, requester):
         issue_key(requester=requester, label="", user=None)
     page = rita.post(home + "keys/", {"label": ""})
     assert field_codes(page.context["form"]) == {"__all__": ["too_many_keys"]}
-    assert AccessKey.objects.count() == 20
+    assert models.AccessKey.objects.count() == 20
 
 
 OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "links.csv"]
@@ -113,7 +103,7 @@ OF_A_CHANNEL = ["", "invite/", "close/", "ways-back/", "statuses/", "links.csv"]
 
 @pytest.fixture
 def channel(requester, mturk):
-    hit_type = HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
+    hit_type = models.HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
     values = StudyValues(name="Lab", kind="invite")
     return open_study(requester=requester, hit_type=hit_type, values=values)
 
@@ -123,7 +113,7 @@ def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings,
     settings.MARKETPLACE_REQUESTER_SIGN_UP = True
     stranger = Client()
     stranger.post("/requester-console/sign-up/", NEW)
-    before = AuditEntry.objects.count()
+    before = models.AuditEntry.objects.count()
     paths = ["", "statement/", "keys/", f"keys/{keys['access_key_id']}/revoke/", "channels/"]
     for path in paths + [f"channels/{channel.token}/{name}" for name in OF_A_CHANNEL]:
         address = home + path
@@ -132,8 +122,8 @@ def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings,
             assert browser.post(address, {"labels": "x"}).status_code in (404, 405), path
         response = Client().get(address)
         assert response.status_code == 405 or "/login/" in response.headers["Location"]
-    assert AuditEntry.objects.count() == before
-    assert AccessKey.objects.get(access_key_id=keys["access_key_id"]).revoked_at is None
+    assert models.AuditEntry.objects.count() == before
+    assert models.AccessKey.objects.get(access_key_id=keys["access_key_id"]).revoked_at is None
     channel.refresh_from_db()
     assert channel.state == "active"
     assert channel.hit_type.paid_by == "recruiter"
@@ -144,7 +134,7 @@ def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
 ):
     theirs = make_keys("Other lab")
     in_process_client(theirs).create_hit(**HIT)
-    other = Requester.objects.get(name="Other lab")
+    other = models.Requester.objects.get(name="Other lab")
     values = StudyValues(name="Theirs", kind="invite")
     channel = open_study(requester=other, hit_type=other.hit_types.get(), values=values)
     assert rita.get(f"{home}channels/{channel.token}/").status_code == 404
@@ -160,7 +150,7 @@ def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
 def test_a_channel_is_opened_used_and_closed(rita, home, channel, requester):
     requester.owners.add(User.objects.get(username="rita"))
     rita.post(f"{home}channels/{channel.token}/invite/", {"labels": "P 1\n\n=1+1\n"})
-    first, second = Invitation.objects.order_by("pk")
+    first, second = models.Invitation.objects.order_by("pk")
     assert (first.label, second.label) == ("P 1", "=1+1")
     Client().post(f"/join/{first.token}/")
     page = text_of(rita.get(f"{home}channels/{channel.token}/"))
@@ -186,15 +176,15 @@ def test_whose_number_is_whose_in_an_own_lab_is_the_owners_and_written_down(
     assert (context["n_invited"], context["n_accepted"]) == (1, 1)
     assert rita.post(f"{address}links.csv").status_code == 403
     assert rita.post(f"{address}invite/", {"labels": "bob"}).status_code == 403
-    assert Invitation.objects.count() == 1
-    assert not AuditEntry.objects.filter(action="study.export_invitations").exists()
+    assert models.Invitation.objects.count() == 1
+    assert not models.AuditEntry.objects.filter(action="study.export_invitations").exists()
     requester.owners.add(User.objects.get(username="rita"))
     assert all(
         each in text_of(rita.get(address)) for each in (one.label, one.token, one.worker.worker_id)
     )
     assert rita.get(f"{address}links.csv").status_code == 405
     assert one.label in text_of(rita.post(f"{address}links.csv"))
-    assert AuditEntry.objects.get(action="study.export_invitations").user.username == "rita"
+    assert models.AuditEntry.objects.get(action="study.export_invitations").user.username == "rita"
 
 
 def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
@@ -213,7 +203,7 @@ def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
         wrong = rita.post(home + "channels/", sent | {f"channel-{name}": value})
         assert field_codes(wrong.context["form"]) == {name: [code]}
     response = rita.post(home + "channels/", sent, follow=True)
-    opened = RecruitedStudy.objects.get(connection__kind="panel")
+    opened = models.RecruitedStudy.objects.get(connection__kind="panel")
     assert (opened.items_per_session, opened.maximum_seconds) == (3, 45 * 60)
     for code in opened.codes.all():
         assert code.code in text_of(response)
@@ -255,11 +245,11 @@ def test_where_participants_ids_go_and_what_became_of_them_is_the_owners(rita, h
         refused = rita.post(f"{home}channels/", fields | away).context["form"]
         assert field_codes(refused) == {"redirect_url": ["owners_only"]}
     rita.post(f"{home}channels/", fields | {"channel-redirect_url": "https://p.example/{code}"})
-    assert RecruitedStudy.objects.filter(name="Panel").exists()
+    assert models.RecruitedStudy.objects.filter(name="Panel").exists()
 
 
 def test_participants_of_prolific_go_back_to_prolific(owner, home, channel):
-    RecruiterConnection.objects.update(kind="prolific")
+    models.RecruiterConnection.objects.update(kind="prolific")
     address = f"{home}channels/{channel.token}/"
     assert f"{address}ways-back/" not in text_of(owner.get(address))
     sent = {"back-completed": "https://elsewhere.example/"}
@@ -278,10 +268,10 @@ def test_sona_gives_credit_to_those_who_have_finished(owner, home, channel):
     assert field_codes(refused) == {"redirect_url": ["invalid_address"]}
     opened = owner.post(home + "channels/", fields | {"channel-redirect_url": credit}, follow=True)
     assert "?survey_code=%SURVEY_CODE%" in text_of(opened)
-    study = RecruitedStudy.objects.get(connection__name="SONA")
+    study = models.RecruitedStudy.objects.get(connection__name="SONA")
     assert list(study.codes.exclude(redirect_url="").values_list("outcome")) == [("completed",)]
     assert Client().get(f"/join/{study.token}/?survey_code=%25SURVEY_CODE%25").status_code == 400
     browser = Client()
     browser.post(f"/join/{study.token}/?survey_code=4711")
-    end_session(session=Session.objects.get(study=study), outcome="no_consent")
+    end_session(session=models.Session.objects.get(study=study), outcome="no_consent")
     assert "sona-systems.com" not in text_of(browser.get("/worker/", follow=True))

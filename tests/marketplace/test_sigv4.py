@@ -106,8 +106,7 @@ def test_a_date_more_than_fifteen_minutes_off_is_refused(skew):
 
 @pytest.mark.parametrize("text", ["", "20261332T000000Z", "today"])
 def test_a_request_without_a_readable_date_is_incomplete(text):
-    code = refusal_of(with_header(signed(), "x-amz-date", text))
-    assert code == "IncompleteSignatureException"
+    assert refusal_of(with_header(signed(), "x-amz-date", text)) == "IncompleteSignatureException"
 
 
 @pytest.mark.parametrize(
@@ -223,8 +222,7 @@ def test_https_is_required_there_where_the_site_has_it_and_hsts_is_not_sent(keys
     )
     assert secure.status_code == 200
     assert "Strict-Transport-Security" not in secure.headers
-    page = Client().get("/worker/login/", secure=True)
-    assert "Strict-Transport-Security" in page.headers
+    assert "Strict-Transport-Security" in Client().get("/worker/login/", secure=True).headers
 
 
 @pytest.mark.parametrize("host", AMAZON_HOSTS)

@@ -70,8 +70,7 @@ def test_money_and_assignments_are_summed_over_the_hits_of_a_prefix(connection):
         Reason="Careful",
         UniqueRequestToken="once",
     )
-    answer = post(connection, "/statement", {"annotation_prefix": "assay:one:"})
-    assert answer == {
+    assert post(connection, "/statement", {"annotation_prefix": "assay:one:"}) == {
         "rewards_usd": "0.63",
         "fees_usd": "0.13",  # 20 % of 0.63 is 0.126
         "bonuses_usd": "0.20",
@@ -133,8 +132,7 @@ def test_accounts_of_one_device_are_counted_and_nothing_of_it_is_given_out(conne
     send(cleo, first, HOME, SAFARI)
     send(cleo, create_hit(client, "assay:other:1"), HOME, FIREFOX)
 
-    answer = post(connection, "/devices", {"annotation_prefix": "assay:one:"})
-    assert answer == {
+    assert post(connection, "/devices", {"annotation_prefix": "assay:one:"}) == {
         "shared_devices": [
             {"worker_id": one.worker_id, "n_shared": 1, "n": n, "n_others": 1, "others": [other]}
             for one, n, other in sorted(

@@ -132,14 +132,12 @@ def test_a_half_filled_test_is_not_handed_in_and_there_is_one_attempt(mturk, ada
     assert QualificationRequest.objects.get().status == "Started"
     assert not Qualification.objects.exists()
     ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
-    page = ada.get(f"/worker/qualifications/{type_id}/")
-    assert page.context["obstacle"].code == "only_once"
+    assert ada.get(f"/worker/qualifications/{type_id}/").context["obstacle"].code == "only_once"
     assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
 
 
 def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
-    page = take(ada, make_type(mturk, **TESTED), "0", "0")
-    assert message_codes(page) == ["request_waits"]
+    assert message_codes(take(ada, make_type(mturk, **TESTED), "0", "0")) == ["request_waits"]
     (request,) = mturk.list_qualification_requests()["QualificationRequests"]
     assert request["Test"] == TEST
     assert "<SelectionIdentifier>rhine</SelectionIdentifier>" in request["Answer"]

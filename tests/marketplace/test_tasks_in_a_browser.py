@@ -8,15 +8,7 @@ from playwright.sync_api import expect
 
 from marketplace.models import Assignment
 from tests.browsers import opened_page, wait_until
-from tests.marketplace.conftest import (
-    EXTERNAL_QUESTION,
-    HIT,
-    PASSWORD,
-    POLICY_COMPLAINT,
-    check_accessible,
-    question_with,
-    watched_page,
-)
+from tests.marketplace import conftest
 from tests.marketplace.forms import (
     FULL_FORM,
     OTHER,
@@ -96,7 +88,7 @@ def page(worker_page):
 def publish(mturk):
     def publish(html, times=1):
         for _ in range(times):
-            mturk.create_hit(**HIT | {"Question": question_with(html)})
+            mturk.create_hit(**conftest.HIT | {"Question": conftest.question_with(html)})
 
     return publish
 
@@ -135,17 +127,17 @@ def answers():
 
 
 def test_a_question_form_is_done_by_the_keyboard(page, mturk):
-    mturk.create_hit(**HIT | {"Question": FORM})
+    mturk.create_hit(**conftest.HIT | {"Question": FORM})
     open_preview(page)
     expect(page.get_by_role("radio", name="Choice plain")).to_be_disabled()
-    check_accessible(page)
+    conftest.check_accessible(page)
     accept(page)
-    check_accessible(page)
+    conftest.check_accessible(page)
     submit = page.locator("form.questions button")
     submit.press("Enter")
     expect(page.locator("#question-1-complaint")).to_have_attribute("data-code", "unanswered")
     expect(page.locator("#complaints")).to_be_focused()
-    check_accessible(page)
+    conftest.check_accessible(page)
     page.locator("#complaints a[href='#question-1']").press("Enter")
     page.keyboard.press("Tab")
     expect(page.get_by_role("radio", name="Choice plain")).to_be_focused()
@@ -188,7 +180,7 @@ def test_a_crowd_form_posts_one_json_answer(page, publish):
     submit = frame.get_by_role("button", name="Submit")
     submit.press("Enter")
     expect(frame.get_by_role("alert").first).to_be_visible()
-    check_accessible(page, frames=True)
+    conftest.check_accessible(page, frames=True)
     frame.get_by_role("radio", name="Negative").focus()
     page.keyboard.press("ArrowUp")
     expect(frame.get_by_role("radio", name="Positive")).to_be_checked()
@@ -290,19 +282,19 @@ def sign_up(page, *values):
 
 def test_a_worker_signs_up_works_and_is_led_on(chromium, live_server, publish):
     publish(TASK, times=2)
-    with watched_page(chromium, base_url=live_server.url) as page:
+    with conftest.watched_page(chromium, base_url=live_server.url) as page:
         sign_up(page, "ada", "123", "123")
         expect(page.locator("#complaints")).to_be_focused()
-        sign_up(page, "ada", PASSWORD, PASSWORD)
+        sign_up(page, "ada", conftest.PASSWORD, conftest.PASSWORD)
         page.wait_for_url("**/worker/")
-        check_accessible(page)
+        conftest.check_accessible(page)
         open_preview(page)
-        check_accessible(page)
+        conftest.check_accessible(page)
         for _ in range(2):
             accept(page)
             frame = page.frame_locator("iframe#task")
             expect(frame.locator("#origin")).to_have_text("null SecurityError")
-            check_accessible(page)
+            conftest.check_accessible(page)
             here = page.url
             rate(page)
             page.wait_for_url(lambda url, here=here: url != here and "/next/" not in url)
@@ -311,7 +303,7 @@ def test_a_worker_signs_up_works_and_is_led_on(chromium, live_server, publish):
         expect(message(page, "none_left")).to_be_visible()
         page.goto("/worker/dashboard/")
         expect(page.get_by_text("$1.26")).to_be_visible()
-        check_accessible(page)
+        conftest.check_accessible(page)
     assert [each.status for each in Assignment.objects.all()] == ["Submitted", "Submitted"]
 
 
@@ -345,8 +337,10 @@ def test_a_page_elsewhere_and_a_forms_pictures_are_loaded(page, mturk):
     page.route("https://study.example/**", lambda route: route.fulfill(**study))
     picture = {"content_type": "image/gif", "body": PICTURE}
     page.route("https://pictures.example/**", lambda route: route.fulfill(**picture))
-    external = mturk.create_hit(**HIT | {"Question": EXTERNAL_QUESTION})["HIT"]["HITId"]
-    form_hit = mturk.create_hit(**HIT | {"Question": FULL_FORM})["HIT"]["HITId"]
+    external = mturk.create_hit(**conftest.HIT | {"Question": conftest.EXTERNAL_QUESTION})["HIT"][
+        "HITId"
+    ]
+    form_hit = mturk.create_hit(**conftest.HIT | {"Question": FULL_FORM})["HIT"]["HITId"]
     page.goto(f"/worker/hits/{external}/")
     heading = page.frame_locator("iframe#task").get_by_role("heading", name="A study")
     expect(heading).to_be_visible()
@@ -368,7 +362,7 @@ def test_a_page_that_breaks_the_policy_is_noticed(chromium, live_server, db):
         )
         page.evaluate("fetch('https://elsewhere.example/').catch(() => {})")
         page.wait_for_timeout(500)
-        assert len([line for line in lines if POLICY_COMPLAINT.search(line)]) >= 3
+        assert len([line for line in lines if conftest.POLICY_COMPLAINT.search(line)]) >= 3
 
 
 # Storage for pages that have none of their own
@@ -389,7 +383,9 @@ notes.addEventListener("input", () => {
 
 
 def publish_notes(client):
-    return client.create_hit(**HIT | {"Question": question_with(NOTES)})["HIT"]["HITId"]
+    return client.create_hit(**conftest.HIT | {"Question": conftest.question_with(NOTES)})["HIT"][
+        "HITId"
+    ]
 
 
 def accept_notes(page, hit_id):

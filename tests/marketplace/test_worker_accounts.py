@@ -24,33 +24,13 @@ from django.utils import timezone
 from accounts.models import User
 from config import jobs
 from config.jobs import RULES
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.exceptions import ErasureRefused, InvalidParameter, NotQualified
 from marketplace.hits import wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
 from marketplace.hits.same_person import note_device, shared_traits
 from marketplace.hits.wages import observed_wages, requester_record
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    BonusPayment,
-    Deposit,
-    Hit,
-    HitType,
-    LedgerAudit,
-    LedgerEntry,
-    LocationStatement,
-    Notification,
-    OutcomeCode,
-    PayoutBatch,
-    PayoutMethod,
-    RecruitedStudy,
-    RecruiterConnection,
-    Requester,
-    WorkerAccount,
-    WorkerMessage,
-)
 from marketplace.money import transfers
 from marketplace.money.transfers import choose_method, next_payout_date
 from marketplace.notifications.delivery import send_due_mail
@@ -181,12 +161,12 @@ def test_messages_are_new_until_they_are_read(mturk, ada, worker):
     assert "More work" in page
     assert "&lt;b&gt;Tomorrow&lt;/b&gt;" in page
     ada.post("/worker/messages/read/")
-    assert WorkerMessage.objects.get().read_at is not None
+    assert models.WorkerMessage.objects.get().read_at is not None
     assert tag not in text_of(ada.get("/worker/"))
 
 
 def check_messages(*expected):
-    written = WorkerMessage.objects.order_by("pk").values_list("subject", "text")
+    written = models.WorkerMessage.objects.order_by("pk").values_list("subject", "text")
     for message, parts in zip(written, expected, strict=True):
         for text, needed in zip(message, parts, strict=True):
             assert [part for part in needed if part not in text] == []
@@ -206,7 +186,7 @@ def test_each_decision_is_one_message_that_says_what_and_why(mturk, ada, worker)
     ):
         with pytest.raises(mturk.exceptions.RequestError):
             call(**wrong)
-    hit_id = Assignment.objects.get().hit.public_id
+    hit_id = models.Assignment.objects.get().hit.public_id
     check_messages(
         ([HIT["Title"]], [hit_id, "$0.63", "Half is missing."]),
         (["$1.50", HIT["Title"]], [hit_id, "$1.50", "For your time."]),
@@ -220,7 +200,7 @@ def test_each_decision_is_one_message_that_says_what_and_why(mturk, ada, worker)
 def test_an_answered_appeal_and_an_override_are_one_message_each(mturk, requester, worker):
     work = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
     mturk.reject_assignment(AssignmentId=work, RequesterFeedback="Half is missing.")
-    appeal(worker=worker, assignment=Assignment.objects.get(), reason="It is all there.")
+    appeal(worker=worker, assignment=models.Assignment.objects.get(), reason="It is all there.")
     for _ in range(2):
         answer_appeal(requester=requester, assignment_id=work, answer="We looked again.")
     with pytest.raises(InvalidParameter):
@@ -249,8 +229,8 @@ def test_a_decision_whose_message_cannot_be_written_does_not_stand(
         )
     with pytest.raises(RuntimeError):
         reject_assignment(requester=requester, public_id=work, feedback="Half is missing.")
-    assert not BonusPayment.objects.exists()
-    assert Assignment.objects.get().status == "Submitted"
+    assert not models.BonusPayment.objects.exists()
+    assert models.Assignment.objects.get().status == "Submitted"
 
 
 def test_messages_go_to_the_confirmed_address_once(mturk, worker, settings, monkeypatch):
@@ -289,7 +269,7 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
     values = {"method": "Bank transfer", "details": IBAN}
     for wrong in ({"proof": "guessed"}, {"proof": PASSWORD, "method": "Cash"}):
         ada.post("/worker/payout/", values | wrong)
-        assert not PayoutMethod.objects.exists()
+        assert not models.PayoutMethod.objects.exists()
     mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
     batch = transfers.make_batch()
     client.force_login(User.objects.create_user("olga", password=PASSWORD, is_staff=True))
@@ -299,7 +279,7 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
     for part in ("95 7", "$0.63", "-15"):
         assert part in page
     assert IBAN not in page
-    assert IBAN not in PayoutMethod.objects.get().encrypted_details
+    assert IBAN not in models.PayoutMethod.objects.get().encrypted_details
     assert export(worker)["data"]["PayoutMethod"][0]["encrypted_details"] == IBAN
     assert n_without_method(client) == [0]
     answer = client.post(f"/marketplace-operator/payouts/{batch.pk}/export/")
@@ -310,7 +290,7 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
     User.objects.filter(pk=worker.user.pk).update(username="+E2")  # the amount's cell
     assert "'+E2" in list(transfers.export([batch]))[1]
     assert list(transfers.export([batch]))[1][-1] == "'=1+1"
-    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
     assert list(transfers.export([batch]))[1][-2:] == ("", "")
 
 
@@ -340,7 +320,7 @@ def test_a_country_is_stated_once_with_what_the_network_said(ada, worker, settin
     ada.post(PROFILE, {"country": "US", "subdivision": "CA", "is_adult": "on"})
     worker.refresh_from_db()
     assert (worker.country, worker.subdivision) == ("DE", "")
-    statement = LocationStatement.objects.get()
+    statement = models.LocationStatement.objects.get()
     assert (statement.country, statement.network_country) == ("DE", "FR")
     assert (statement.source, statement.worker) == ("worker", worker)
     assert ada.get(PROFILE).context["form"].fields["country"].disabled
@@ -352,7 +332,7 @@ def test_a_country_is_stated_once_with_what_the_network_said(ada, worker, settin
 def test_what_no_named_header_says_is_no_evidence(ada, settings, name, said):
     settings.MARKETPLACE_COUNTRY_HEADER = name
     ada.post(PROFILE, {"country": "DE"}, headers={"CF-IPCountry": said.encode().decode("latin-1")})
-    assert LocationStatement.objects.get().network_country == ""
+    assert models.LocationStatement.objects.get().network_country == ""
 
 
 def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
@@ -362,18 +342,18 @@ def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
     call_command("correct_worker_country", worker.worker_id, "GB", "--reason", "Passport seen")
     worker.refresh_from_db()
     assert worker.country == "GB"
-    first, second = LocationStatement.objects.order_by("pk")
+    first, second = models.LocationStatement.objects.order_by("pk")
     assert (first.country, second.country, second.source) == ("DE", "GB", "operator")
     assert second.reason == "Passport seen"
-    assert AuditEntry.objects.filter(action="worker.correct_location").exists()
+    assert models.AuditEntry.objects.filter(action="worker.correct_location").exists()
     erase_worker(worker)
-    assert not LocationStatement.objects.exists()
+    assert not models.LocationStatement.objects.exists()
 
 
 def test_who_has_confirmed_no_address_accepts_nothing_where_that_is_asked_for(
     mturk, worker, settings
 ):
-    hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+    hit = models.Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
     assert qualifies(worker, hit.hit_type) == ()
     settings.MARKETPLACE_CONFIRMED_MAIL = True
     with refused(NotQualified, "unconfirmed_address"):
@@ -389,10 +369,10 @@ def test_who_has_confirmed_no_address_accepts_nothing_where_that_is_asked_for(
 
 def test_participants_need_no_address(mturk, requester, settings):
     settings.MARKETPLACE_CONFIRMED_MAIL = True
-    hit_type = HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
+    hit_type = models.HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
     values = StudyValues(name="Panel", kind="panel", **PROLIFIC)
     came(open_study(requester=requester, hit_type=hit_type, values=values), "p1", "x1")
-    assert Assignment.objects.filter(status=Assignment.Status.ACCEPTED).count() == 1
+    assert models.Assignment.objects.filter(status=models.Assignment.Status.ACCEPTED).count() == 1
 
 
 @pytest.fixture
@@ -418,9 +398,11 @@ def test_the_same_text_and_device_of_two_are_found_and_not_what_everybody_wrote(
     assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
     assert found(requester, "device") == found(requester, "payout") == {}
     for worker in three[:2]:
-        note_device(Assignment.objects.get(worker=worker), address="192.0.2.1", browser="Firefox")
+        note_device(
+            models.Assignment.objects.get(worker=worker), address="192.0.2.1", browser="Firefox"
+        )
     assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
-    Assignment.objects.update(answer="<a><b")  # no document
+    models.Assignment.objects.update(answer="<a><b")  # no document
     assert found(requester, "texts") == {}
     hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=6)["HIT"]
     for number in range(6):
@@ -440,21 +422,21 @@ def test_the_same_payout_is_found_however_it_is_written(requester, three, make_w
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     call_command("reencrypt_secrets")
     assert found(requester, "payout") == pair
-    assert "DE89" not in str(list(PayoutMethod.objects.values()))
+    assert "DE89" not in str(list(models.PayoutMethod.objects.values()))
 
 
 def decide(mturk, requester, make_worker, n):
     hit = mturk.create_hit(**HIT, MaxAssignments=n)["HIT"]
     for number in range(n):
         submit(make_worker(f"w{number}"), hit["HITId"])
-    for number, made in enumerate(Assignment.objects.order_by("pk")):
+    for number, made in enumerate(models.Assignment.objects.order_by("pk")):
         made.accepted_at = made.submitted_at - timedelta(seconds=90)
         made.save()
         if number:
             mturk.approve_assignment(AssignmentId=made.public_id)
         else:
             mturk.reject_assignment(AssignmentId=made.public_id, RequesterFeedback="No.")
-    for made in Assignment.objects.all():
+    for made in models.Assignment.objects.all():
         made.submitted_at -= timedelta(hours=2)
         made.accepted_at -= timedelta(hours=2)
         made.save()
@@ -492,13 +474,13 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
 ):
     monkeypatch.setattr(wages, "KEPT_FROM", 10)
     mturk.create_hit(**HIT, MaxAssignments=12)
-    hit = Hit.objects.get()
+    hit = models.Hit.objects.get()
     for number, seconds in enumerate([60, 90, 100, 110, 120, 120, 130, 140, 900]):
         work_for(make_worker(f"w{number}"), hit, seconds)
-    assert observed_wages(HitType.objects.all()) == {}
+    assert observed_wages(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
     work_for(make_worker("tenth"), hit, 120)
-    groups = list(HitType.objects.all())
+    groups = list(models.HitType.objects.all())
     (wage,) = observed_wages(groups).values()
     assert (wage.median_seconds, wage.n_workers) == (120, 10)
     assert wage.usd_per_hour == Decimal("18.90")  # $0.63 for two minutes
@@ -512,8 +494,8 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
 def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worker):
     mturk.create_hit(**HIT, MaxAssignments=12)
     for number in range(10):
-        work_for(make_worker(f"w{number}"), Hit.objects.get(), 0.1)
-    assert observed_wages(HitType.objects.all()) == {}
+        work_for(make_worker(f"w{number}"), models.Hit.objects.get(), 0.1)
+    assert observed_wages(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
 
 
@@ -522,12 +504,12 @@ def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worke
 
 # Tables of the marketplace's that refer to the ones above, and hold nothing about workers.
 OF_OTHERS = {
-    RecruiterConnection: "a requester's account at a recruiter",
-    RecruitedStudy: "a requester's",
-    OutcomeCode: "of a study",
-    Deposit: "a requester's money, which shares the ledger",
-    PayoutBatch: "made by an operator",
-    Requester: "its users are requesters",
+    models.RecruiterConnection: "a requester's account at a recruiter",
+    models.RecruitedStudy: "a requester's",
+    models.OutcomeCode: "of a study",
+    models.Deposit: "a requester's money, which shares the ledger",
+    models.PayoutBatch: "made by an operator",
+    models.Requester: "its users are requesters",
 }
 # A user with rows in these is a researcher, too: such an account is not erased by itself.
 ROOMS_OF_RESEARCHERS = {
@@ -584,7 +566,7 @@ def test_a_worker_downloads_all_of_their_own_and_nothing_of_others(
         for secret in (hers, "Her words", eve.worker_id, "Secret note", worker.user.password):
             assert secret not in text
     assert "Half is missing." in page
-    assert HitType.objects.get().title in page
+    assert models.HitType.objects.get().title in page
 
 
 def days_kept(row):
@@ -627,7 +609,7 @@ def work(mturk, worker):
     EmailAddress.objects.create(user=user, email="ada@post.example", primary=True, verified=True)
     Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
     User.objects.filter(pk=user.pk).update(first_name="Ada", email="ada@post.example")
-    WorkerAccount.objects.update(country="CA", subdivision="ON", languages=["fr"])
+    models.WorkerAccount.objects.update(country="CA", subdivision="ON", languages=["fr"])
     hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2)]
     paid, rejected = (submit(worker, hit, reason="My own words") for hit in hits)
     mturk.approve_assignment(AssignmentId=paid)
@@ -637,7 +619,7 @@ def work(mturk, worker):
 
 def pay_out():
     transfers.make_batch()
-    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
 
 
 def all_rows():
@@ -656,7 +638,7 @@ def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
         return codes_of(page.context["obstacles"]), field_codes(page.context["form"])
 
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
-    held = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit))
+    held = accept_hit(worker=worker, hit=models.Hit.objects.get(public_id=hit))
     assert codes() == (["accepted_work"], {"__all__": ["accepted_work"]})
     browser.post(f"/worker/assignments/{held.public_id}/return/")
     submitted = submit(worker, hit)
@@ -666,31 +648,31 @@ def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
     assert "$0.63" in text_of(browser.get(ERASE))
     transfers.make_batch()
     assert codes() == (["open_payout"], {"__all__": ["open_payout"]})
-    transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
+    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
     assert codes("wrong") == ([], {"proof": ["wrong_password"]})
 
 
 def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worker):
     pay_out()
-    entries = LedgerEntry.objects.count()
+    entries = models.LedgerEntry.objects.count()
     assert browser.post(ERASE, {"proof": PASSWORD}).url == "/worker/erased/"
     rows = all_rows()
     for trace in ('"ada"', '"Ada"', "ada@", "post.example", '"CA"', '"ON"'):
         assert trace not in rows
     kept = {"id", "user", "worker_id", "payee_id", "created_at", "erased_at"}
-    for field in WorkerAccount._meta.concrete_fields:
-        value = getattr(WorkerAccount.objects.get(), field.attname)
+    for field in models.WorkerAccount._meta.concrete_fields:
+        value = getattr(models.WorkerAccount.objects.get(), field.attname)
         assert field.name in kept or value == field.get_default(), field.name
-    assert WorkerMessage.objects.count() == Authenticator.objects.count() == 0
-    assert Assignment.objects.filter(worker=worker, status="Approved").count() == 1
-    assert "My own words" in Assignment.objects.get(public_id=work["paid"]).answer
-    assert LedgerEntry.objects.count() == entries
+    assert models.WorkerMessage.objects.count() == Authenticator.objects.count() == 0
+    assert models.Assignment.objects.filter(worker=worker, status="Approved").count() == 1
+    assert "My own words" in models.Assignment.objects.get(public_id=work["paid"]).answer
+    assert models.LedgerEntry.objects.count() == entries
     # Nobody gets in, by the session that was open or by the password.
     assert "/login/" in browser.get("/worker/dashboard/").url
     for name in ("ada", User.objects.get(pk=worker.user_id).username):
         assert not Client().login(username=name, password=PASSWORD)
     erase_worker(worker)  # again changes nothing
-    assert AuditEntry.objects.get(action="worker.erase").subject == worker.worker_id
+    assert models.AuditEntry.objects.get(action="worker.erase").subject == worker.worker_id
 
 
 def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, worker):
@@ -709,7 +691,7 @@ def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, work
     worker.refresh_from_db()
     assert worker.erased_at is not None
     assert "ada@post.example" not in run("export_worker", name)
-    assert AuditEntry.objects.get(action="worker.erase").subject == name
+    assert models.AuditEntry.objects.get(action="worker.erase").subject == name
     assert f"{worker.erased_at:%Y}" in run("erase_worker", name)
     with pytest.raises(InvalidParameter) as caught:
         run("export_worker", "ADA")
@@ -727,7 +709,7 @@ def test_requesters_can_neither_pay_nor_write_to_an_erased_worker(mturk, work, w
     mturk.create_worker_block(**ids, Reason="x")
     answer = mturk.notify_workers(Subject="x", MessageText="x", WorkerIds=[worker.worker_id])
     assert len(answer["NotifyWorkersFailureStatuses"]) == 1
-    assert WorkerMessage.objects.count() == 0
+    assert models.WorkerMessage.objects.count() == 0
 
 
 def test_a_participant_without_a_password_gives_the_worker_id(ada, worker):
@@ -741,8 +723,7 @@ def test_a_participant_without_a_password_gives_the_worker_id(ada, worker):
 
 def test_who_is_also_a_requester_is_not_erased(ada, worker, requester):
     requester.users.add(worker.user)
-    page = ada.post(ERASE, {"proof": PASSWORD})
-    assert codes_of(page.context["obstacles"]) == ["other_role"]
+    assert codes_of(ada.post(ERASE, {"proof": PASSWORD}).context["obstacles"]) == ["other_role"]
     assert User.objects.get().username == "ada"
 
 
@@ -759,14 +740,14 @@ def rows(requester, worker):
     event |= {"event_type": "Ping", "body": "{}"}
     message = {"worker": worker, "requester": requester, "created_at": days(400)}
     for name, age, waits in (("young", 89, False), ("old", 91, False), ("unsent", 91, True)):
-        Notification.objects.create(
+        models.Notification.objects.create(
             **event, created_at=days(age), last_error=name, next_attempt_at=NOW if waits else None
         )
     for name, age in (("young", 29), ("old", 31)):
-        WorkerMessage.objects.create(subject=name, read_at=days(age), **message)
-    WorkerMessage.objects.create(subject="unread", **message)
+        models.WorkerMessage.objects.create(subject=name, read_at=days(age), **message)
+    models.WorkerMessage.objects.create(subject="unread", **message)
     for age in (399, 401):
-        LedgerAudit.objects.create(created_at=days(age), duration_seconds=1, n_problems=0)
+        models.LedgerAudit.objects.create(created_at=days(age), duration_seconds=1, n_problems=0)
     for age in (1, 91):
         UserSession.objects.create(
             user=worker.user, ip="192.0.2.1", session_key=str(age), last_seen_at=days(age)
@@ -780,9 +761,9 @@ def counts(printed):
 
 def left():
     return (
-        sorted(Notification.objects.values_list("last_error", flat=True)),
-        sorted(WorkerMessage.objects.values_list("subject", flat=True)),
-        LedgerAudit.objects.count(),
+        sorted(models.Notification.objects.values_list("last_error", flat=True)),
+        sorted(models.WorkerMessage.objects.values_list("subject", flat=True)),
+        models.LedgerAudit.objects.count(),
         list(UserSession.objects.values_list("session_key", flat=True)),
     )
 

@@ -6,16 +6,8 @@ from datetime import timedelta
 
 import pytest
 import structlog
+from django import db
 from django.contrib.auth import get_user_model
-from django.db import (
-    DataError,
-    IntegrityError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    connection,
-    transaction,
-)
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
@@ -103,7 +95,7 @@ def test_many_who_request_the_same_at_once_get_one_job(kind, backend):
             barrier.wait()
             return request_job(kind="job", arguments={"same": True}).pk
         finally:
-            connection.close()
+            db.connection.close()
 
     with ThreadPoolExecutor(6) as pool:
         assert len(set(pool.map(request, range(6)))) == 1
@@ -127,7 +119,7 @@ def test_a_job_of_a_transaction_that_is_rolled_back_never_was(kind, backend):
     kind(lambda running: "")
 
     def request():
-        with transaction.atomic():
+        with db.transaction.atomic():
             request_job(kind="job")
             raise ZeroDivisionError
 
@@ -141,7 +133,7 @@ def test_a_job_whose_message_was_lost_is_enqueued_again(kind, backend, work_off,
     """The row was committed, and the process died before the queue had it."""
     kind(lambda running: "")
     reachable = settings.REDIS_URL
-    with transaction.atomic():
+    with db.transaction.atomic():
         job = request_job(kind="job")
         if backend == "rq":
             # The queue is asked at the commit, and does not answer.
@@ -254,10 +246,10 @@ def test_a_running_job_that_is_stopped_ends_at_a_step_and_is_resumed(kind, work_
     assert ((state_of(job), job.message), done) == ((State.DONE, "All done."), list(range(400)))
 
 
-LASTING = (DataError, ProgrammingError, NotSupportedError)
+LASTING = (db.DataError, db.ProgrammingError, db.NotSupportedError)
 
 
-@pytest.mark.parametrize("error", [*LASTING, OperationalError, IntegrityError])
+@pytest.mark.parametrize("error", [*LASTING, db.OperationalError, db.IntegrityError])
 def test_what_the_database_cannot_take_fails_at_once_and_one_away_is_asked(kind, work_off, error):
     def store(running):
         raise error("value too long")
@@ -328,7 +320,7 @@ def test_progress_is_followed_from_elsewhere(kind, work_off, settings):
 
 def test_a_job_that_completes_in_its_transaction_is_done_with_it_or_not_at_all(kind, work_off):
     def complete(running):
-        with transaction.atomic():
+        with db.transaction.atomic():
             running.complete("Paid.")
             if running.job.attempts == 1:
                 raise OSError
@@ -403,7 +395,7 @@ def test_a_job_that_is_silent_for_longer_than_its_lease_is_not_doubled(kind, set
 
 
 def test_a_worker_without_heartbeat_loses_its_lease_and_writes_nothing_more(running):
-    with pytest.raises(transaction.TransactionManagementError):
+    with pytest.raises(db.transaction.TransactionManagementError):
         running.hold()
     lapse(running.job)
     look()
@@ -411,11 +403,11 @@ def test_a_worker_without_heartbeat_loses_its_lease_and_writes_nothing_more(runn
     assert (job.state, job.lease_token, job.leased_until) == (State.QUEUED, "", None)
     second = claim(job.pk)
     assert second.token != running.token
-    with pytest.raises(LeaseLost), transaction.atomic():
+    with pytest.raises(LeaseLost), db.transaction.atomic():
         running.hold()
     running.finish(State.DONE, "by the first")
     running.requeue()
-    with transaction.atomic():
+    with db.transaction.atomic():
         second.hold()
     second.finish(State.DONE, "by the second")
     assert Job.objects.get().message == "by the second"
@@ -434,15 +426,15 @@ def test_a_worker_learns_of_its_loss_at_its_next_step(running, settings):
 
 def test_nobody_takes_over_a_job_whose_holder_is_writing(running):
     """Whatever its lease says: what is being written would come on top of the other's."""
-    if connection.vendor != "postgresql":
+    if db.connection.vendor != "postgresql":
         pytest.skip("on SQLite nobody else writes meanwhile")
     lapse(running.job)
 
     def elsewhere():
         look()
-        connection.close()
+        db.connection.close()
 
-    with transaction.atomic():
+    with db.transaction.atomic():
         running.hold()
         other = threading.Thread(target=elsewhere)
         other.start()
@@ -456,10 +448,10 @@ def test_nobody_takes_over_a_job_whose_holder_is_writing(running):
 @pytest.mark.slow
 def test_the_heart_beats_while_its_job_writes(running, settings):
     """A transaction longer than the lease does not hold up the heartbeat that keeps it."""
-    if connection.vendor != "postgresql":
+    if db.connection.vendor != "postgresql":
         pytest.skip("on SQLite nobody else writes meanwhile")
     settings.WORK_LEASE_SECONDS = 0.6
-    with heartbeat(running), transaction.atomic():
+    with heartbeat(running), db.transaction.atomic():
         running.hold()
         time.sleep(1)
         assert Job.objects.get().leased_until > timezone.now()
@@ -591,7 +583,7 @@ def test_turns_are_of_one_queue_and_of_jobs_that_are_due(done, kind, people, bac
 
 def test_a_turn_takes_as_many_statements_whoever_waits(done, people, backend):
     def n_statements(job):
-        with CaptureQueriesContext(connection) as queries:
+        with CaptureQueriesContext(db.connection) as queries:
             run_in_turn(job.pk)
         return len(queries)
 

@@ -7,15 +7,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
+from annotation import models
 from annotation.disagreement import MOST_ANNOTATORS
 from annotation.flags import count_judgments_change
-from annotation.models import (
-    Judgment,
-    Protocol,
-    Study,
-    StudyMembership,
-    Submission,
-)
 from annotation.protocols.versions import freeze
 from annotation.result_kinds.agreement import agreement_records, list_alphas
 from annotation.result_kinds.base import find_study_kind
@@ -104,7 +98,7 @@ def test_conditions_questions_and_flags_are_chosen_or_shown_both_ways(view_of, s
         assert (alpha.n_items, alpha.n_annotators, alpha.n_labels) == counts
     view = view_of(study)
     assert (view.displayed.n_flagged, view.coefficients[0].unflagged) == (0, None)
-    doubt(Submission.objects.first())
+    doubt(models.Submission.objects.first())
     view = view_of(study)
     assert view.displayed.n_flagged == 1
     assert view.coefficients[0].unflagged is not None
@@ -132,8 +126,7 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
         rate(study, f"P{number:02}", "d0", {"alpha": number % 3, "beta": number % 2})
     displayed = view_of(study).displayed
     assert (displayed.n_in_matrix, displayed.n_annotators) == (n_most, n_all)
-    pairs = agreement_records(Result.objects.get())["pairs"]
-    assert len(pairs) == n_all * (n_all - 1) // 2
+    assert len(agreement_records(Result.objects.get())["pairs"]) == n_all * (n_all - 1) // 2
     assert len(rows_of(fetch(study, "matrix", "csv"))) == n_most * (n_most - 1) // 2
 
 
@@ -143,7 +136,7 @@ def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, 
         page = page_text(study, "annotators", sort=sort)
         assert page.index(f"{first} 1.00") < page.index(f"{last} 1.00")
     assert view_of(study).has_times
-    Judgment.objects.update(seconds=None)
+    models.Judgment.objects.update(seconds=None)
     count_judgments_change(study_ids=[study.pk])
     assert not view_of(study).has_times
 
@@ -159,7 +152,7 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     batch = add_batch(study, n_published=2)
     last = add_assignment(batch.hits.exclude(hit_id="").last(), worker="A1ANN")
     assert last.hit.item.key == "d1"
-    last.submission = Submission.objects.get(annotator__pseudonym="Ann", item=last.hit.item)
+    last.submission = models.Submission.objects.get(annotator__pseudonym="Ann", item=last.hit.item)
     last.save()
     content = rosa.get(address).content.decode()
     assert "Ann A1ANN" in words_of(content)
@@ -168,7 +161,7 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     assert rosa.get(desk).context["row"].assignment == last
     assert AuditEntry.objects.filter(action="worker.view", details__page="annotators").exists()
     analyst = User.objects.create_user("ana")
-    StudyMembership.objects.create(study=study, user=analyst, role="analyst")
+    models.StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
     assert "A1ANN" not in words_of(client.get(address).content.decode())
     assert desk.replace("&", "&amp;") not in client.get(address).content.decode()
@@ -223,8 +216,8 @@ def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(resear
     study = rated_study(owner=researcher)
     first = freeze(study=study)
     again = {"number": 2, "fingerprint": "2" * 16, "frozen_at": timezone.now()}
-    second = Protocol.objects.create(study=study, document=first.document, **again)
-    submissions = Submission.objects.filter(item__study=study)
+    second = models.Protocol.objects.create(study=study, document=first.document, **again)
+    submissions = models.Submission.objects.filter(item__study=study)
     submissions.update(protocol=first)
     submissions.exclude(item__key="d0").update(protocol=second)
     find_study_kind(AGREEMENT).compute_now(study)
@@ -255,7 +248,7 @@ def test_where_nothing_was_judged_by_two_a_sentence_replaces_the_charts(rosa, re
 
 def test_position_effects_are_on_the_pages_and_in_the_api(rosa, researcher):
     study = preferences()
-    Study.objects.filter(pk=study.pk).update(owner=researcher)
+    models.Study.objects.filter(pk=study.pk).update(owner=researcher)
     for person in ("Ann", "Bob"):
         prefer(study, person, [(first, "alpha") for first in turns(10)])
     find_study_kind(AGREEMENT).compute_now(study)

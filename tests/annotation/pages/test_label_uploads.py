@@ -279,8 +279,7 @@ def test_categories_that_look_alike_are_noted_and_merged_on_request(rosa):
     page = page_of(rosa, upload)
     assert [note["code"] for note in upload.reading["notes"]] == ["look_alike_categories"]
     assert "--" not in "".join(page.context["sentences"])
-    uses = upload.mapping["uses"]
-    page = say(rosa, upload, uses, **{"merge-categories": "on"})
+    page = say(rosa, upload, upload.mapping["uses"], **{"merge-categories": "on"})
     assert page.context["settings"].categories == "merged"
     assert upload.summary["questions"][0]["categories"] == ["yes"]
     assert upload.reading["policies"]["categories"] == "merged"

@@ -503,8 +503,7 @@ def fashion(n_targets: int = 12, n_candidates: int = 7) -> bytes:
 def test_a_zip_of_targets_and_pictures_in_a_folder_becomes_a_study_as_it_is_guessed(rosa):
     begin(rosa, file=sent(fashion(), "fashion.zip"))
     do_jobs()  # a workbook in a zip is read in the background
-    uses = {**Upload.objects.get().mapping["uses"]}
-    assert uses == {
+    assert {**Upload.objects.get().mapping["uses"]} == {
         "topic": "item",
         "target picture": "picture",
         "description": "context",
@@ -537,8 +536,7 @@ def test_pictures_that_are_missing_or_in_several_folders_are_one_row_each(rosa):
     paths = ("new/a.png", "old/a.png", "new/b.png")
     pictures = {path: png + path.encode() for path in paths}
     begin(rosa, file=sent(as_zip({"t.csv": table, **pictures}), "a.zip"))
-    found = preview(rosa)
-    assert fixes(found) == {
+    assert fixes(preview(rosa)) == {
         "several_pictures": ["several_pictures=new", "several_pictures=old"],
         "no_picture": ["no_picture=leave-out"],
         "picture_folders": ["picture_folders=use"],
@@ -547,8 +545,7 @@ def test_pictures_that_are_missing_or_in_several_folders_are_one_row_each(rosa):
         assert preview(rosa).why_not
         rosa.post(to("upload-map"), mapping_of() | {"fix": fix})
     rosa.post(to("upload-import"), mapping_of())
-    item = Study.objects.get().items.get()
-    assert bytes(item.picture.content).endswith(b"old/a.png")
+    assert bytes(Study.objects.get().items.get().picture.content).endswith(b"old/a.png")
 
 
 def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher):
@@ -631,8 +628,7 @@ def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study
     upload = send(rosa, study, content)
     # The decimal comma in line 2 is a number: columns are separated by semicolons.
     assert upload.n_faults == 6
-    faults = [(one["line"], one["column"], one["value"]) for one in upload.faults]
-    assert faults == [
+    assert [(one["line"], one["column"], one["value"]) for one in upload.faults] == [
         (5, "", ""),
         (6, "bleurt", "high"),
         (7, "bleurt", "0.1"),

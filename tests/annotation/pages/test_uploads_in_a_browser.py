@@ -125,8 +125,7 @@ def test_problems_are_resolved_by_one_button_for_each_kind(page):
     button = page.locator(".go button")
     expect(button).to_be_disabled()
     rows = page.locator(".to-resolve li[data-code]")
-    codes = [row.get_attribute("data-code") for row in rows.all() if row.is_visible()]
-    assert codes == [
+    assert [row.get_attribute("data-code") for row in rows.all() if row.is_visible()] == [
         *("several_pictures", "no_picture", "picture_folders"),
         *("candidate_without_text", "repeated_candidate"),
     ]

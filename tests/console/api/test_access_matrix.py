@@ -178,7 +178,6 @@ def test_a_session_writes_with_its_csrf_token_alone(study, users):
     answer = client.patch(where, body, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
     client.get("/teams/")
-    token = client.cookies["csrftoken"].value
-    headers = {"X-CSRFToken": token}
+    headers = {"X-CSRFToken": client.cookies["csrftoken"].value}
     answer = client.patch(where, body, content_type="application/json", headers=headers)
     assert (answer.status_code, answer.json()["title"]) == (200, "Renamed")

@@ -94,8 +94,7 @@ def test_what_cannot_be_decided_is_refused_with_all_beside_it(program, waiting):
 def test_a_program_that_may_not_spend_pays_no_bonus(program, reviewer, approved):
     bonus = {"action": "bonus", "text": "Thank you.", "amount_usd": "0.50"}
     assert decide(reviewer, approved, **bonus).status_code == 403
-    digest = decide(program, approved, **bonus).json()["digest"]
-    assert send(reviewer, digest).status_code == 403
+    assert send(reviewer, decide(program, approved, **bonus).json()["digest"]).status_code == 403
     assert DraftDecision.objects.count() == 1
 
 

@@ -144,8 +144,7 @@ def test_an_answer_is_not_given_again_to_who_lost_the_role_or_the_scope(study, u
     assert "link" not in answer.json()
     Membership.objects.filter(user=users["manager"]).delete()
     assert invite_once(manager).status_code == 404
-    waiting = Assignment.objects.get(status="Submitted")
-    body = {"assignments": [waiting.pk], "action": "approve"}
+    body = {"assignments": [Assignment.objects.get(status="Submitted").pk], "action": "approve"}
     owner = program_of(users["owner"], "review", "money")
     answers = [owner.send("post", f"{WHERE}drafts/", body, **KEY)]
     ApiToken.objects.update(scopes=["read", "review"])

@@ -131,8 +131,7 @@ def test_results_are_those_of_the_page(study, program, rosa):
     assert sum(row["n"] for row in content["distributions"]) == question["n_judgments"]
     assert program.get(f"{MINE}results/").json() == content
     assert HumanResultsKind().list_results(study).get().number == 1  # it is stored once
-    text = pages.words_of(rosa.get("/studies/mine/results/").content.decode())
-    assert question["answer"] in text
+    assert question["answer"] in pages.words_of(rosa.get("/studies/mine/results/").content.decode())
     assert set(view.verdict.sentences) <= set(question["advice"])
 
 
@@ -168,8 +167,7 @@ def test_results_are_of_one_question_and_of_studies_with_judgments(study, progra
     assert content["systems"] == program.get(f"{MINE}results/").json()["systems"]
     answer = program.get(f"{MINE}results/?question=none")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    body = {"title": "Empty", "template": "preference"}
-    program.send("post", "/api/v1/studies/", body)
+    program.send("post", "/api/v1/studies/", {"title": "Empty", "template": "preference"})
     answer = program.get("/api/v1/studies/empty/results/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     answer = program.get(f"{MINE}files/dataset.zip?license=no such license")

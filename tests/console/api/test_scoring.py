@@ -58,8 +58,7 @@ def ask_judge(program, over, /, **settings):
 
 
 def confirm(program, row, key="score"):
-    where = f"{REQUESTS}{row['id']}/confirm/"
-    return program.send("post", where, **{"Idempotency-Key": key})
+    return program.send("post", f"{REQUESTS}{row['id']}/confirm/", **{"Idempotency-Key": key})
 
 
 @pytest.mark.slow
@@ -109,10 +108,9 @@ def test_what_a_judge_may_cost_is_said_to_who_may_see_money_alone(program, users
     job = done(confirm(program, row), 202)["job"]
     cap = "0.07 "
     assert cap in job["message"]
-    addresses = [
+    for where in [
         f"/api/v1/studies/mine/{part}" for part in ("scores/", "jobs/", f"jobs/{job['id']}/")
-    ]
-    for where in addresses:
+    ]:
         assert cap in program.get(where).content.decode(), where
         for user, scopes in ((users["analyst"], list(Scope)), (users["owner"], [Scope.WRITE])):
             assert cap not in program_of(user, *scopes).get(where).content.decode(), where
@@ -145,11 +143,9 @@ def test_who_may_not_spend_neither_asks_sees_nor_resumes_a_judge(users, program,
         assert ask_judge(small, connection).status_code == 403
         assert small.get(f"{REQUESTS}{row['id']}/").status_code == 403
         assert confirm(small, row).status_code == 403
-        ids = [each["id"] for each in done(small.get(REQUESTS))["results"]]
-        assert row["id"] not in ids
+        assert row["id"] not in [each["id"] for each in done(small.get(REQUESTS))["results"]]
         job = Job.objects.get(arguments__request=row["id"])
-        where = f"/api/v1/studies/mine/jobs/{job.pk}/resume/"
-        assert small.send("post", where).status_code == 403
+        assert small.send("post", f"/api/v1/studies/mine/jobs/{job.pk}/resume/").status_code == 403
         assert done(ask(small, "length"), 202)["spent_usd"] in (None, "0.000000")
 
 

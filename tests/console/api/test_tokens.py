@@ -4,17 +4,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import tokens
 from accounts.exceptions import InvalidToken, RoleTooSmall
 from accounts.models import ApiToken, AuditEntry, Membership, User
 from accounts.roles import Role, Scope
 from accounts.teams import set_role
-from accounts.tokens import (
-    MOST_TOKENS,
-    create_personal_token,
-    create_team_token,
-    digest_of,
-    revoke_token,
-)
 from encryption import decrypt
 from tests.console.api.conftest import Program
 from tests.console.conftest import PASSWORD
@@ -45,7 +39,7 @@ def test_a_new_token_is_displayed_once_and_stored_encrypted(signed_in_just_now, 
     assert decrypt(stored["new-token"]) == text
     assert text not in signed_in_just_now.get(page).content.decode()
     token = ApiToken.objects.get()
-    assert (token.digest, token.scopes) == (digest_of(text), ["read", "write"])
+    assert (token.digest, token.scopes) == (tokens.digest_of(text), ["read", "write"])
     assert text not in str(list(ApiToken.objects.values()))
     answer = Program(text).get(ME).json()
     assert (answer["username"], answer["token"]["scopes"]) == ("rosa", ["read", "write"])
@@ -59,12 +53,12 @@ def test_the_page_wants_the_password_again(rosa):
 
 
 def test_a_person_revokes_only_their_own_tokens(signed_in_just_now, colleague, researcher):
-    new = create_personal_token(user=colleague, name="x", scopes=[], days=7)
+    new = tokens.create_personal_token(user=colleague, name="x", scopes=[], days=7)
     answer = signed_in_just_now.post(reverse("revoke_token", args=[new.token.pk]))
     assert answer.status_code == 404
     assert Program(new.text).get(ME).status_code == 200
     n_before = AuditEntry.objects.count()
-    new = create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    new = tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)
     signed_in_just_now.post(reverse("revoke_token", args=[new.token.pk]))
     answer = Program(new.text).get(ME)
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
@@ -75,9 +69,9 @@ def test_a_person_revokes_only_their_own_tokens(signed_in_just_now, colleague, r
 
 def test_a_token_that_expired_or_of_a_closed_account_opens_nothing(researcher, superuser, settings):
     settings.OPERATORS_WITHOUT_SECOND_FACTOR = False
-    of_operator = create_personal_token(user=superuser, name="x", scopes=[], days=7)
+    of_operator = tokens.create_personal_token(user=superuser, name="x", scopes=[], days=7)
     assert Program(of_operator.text).get(ME).status_code == 401
-    new = create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    new = tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)
     assert Program(new.text).get(ME).status_code == 200
     User.objects.filter(pk=researcher.pk).update(is_active=False)
     assert Program(new.text).get(ME).status_code == 401
@@ -88,7 +82,9 @@ def test_a_token_that_expired_or_of_a_closed_account_opens_nothing(researcher, s
 
 @pytest.mark.slow
 def test_a_token_shrinks_with_the_role_of_its_person(study, users):
-    new = create_personal_token(user=users["researcher"], name="x", scopes=Scope.values, days=7)
+    new = tokens.create_personal_token(
+        user=users["researcher"], name="x", scopes=Scope.values, days=7
+    )
     where = reverse("console:api:study", args=["mine"])
     assert "edit" in Program(new.text).get(where).json()["may"]
     team, owner = study.team, users["owner"]
@@ -103,19 +99,19 @@ def test_a_token_shrinks_with_the_role_of_its_person(study, users):
 
 def test_a_teams_token_outlives_who_made_it(study, users):
     manager = users["manager"]
-    new = create_team_token(
+    new = tokens.create_team_token(
         team=study.team, name="cron", role=Role.ANALYST, scopes=[], days=7, created_by=manager
     )
     Membership.objects.filter(user=manager).delete()
     assert Program(new.text).get(ME).json()["teams"] == ["lab"]
-    revoke_token(token=new.token, actor=users["owner"])
+    tokens.revoke_token(token=new.token, actor=users["owner"])
     assert Program(new.text).get(ME).status_code == 401
     assert not User.objects.get(pk=new.token.user_id).is_active
     values = {"team": study.team, "name": "x", "scopes": [], "days": 7}
     with pytest.raises(InvalidToken):
-        create_team_token(role=Role.OWNER, created_by=users["owner"], **values)
+        tokens.create_team_token(role=Role.OWNER, created_by=users["owner"], **values)
     with pytest.raises(RoleTooSmall):
-        create_team_token(role=Role.ANALYST, created_by=users["researcher"], **values)
+        tokens.create_team_token(role=Role.ANALYST, created_by=users["researcher"], **values)
 
 
 def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
@@ -126,18 +122,16 @@ def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
     answer = Program(text).get(reverse("console:api:study", args=["mine"]))
     may = ["adjudicate", "analyse", "edit", "export", "spend", "view", "view_systems"]
     assert answer.json()["may"] == may
-    team = browser.get(reverse("console:team", args=["lab"])).content.decode()
-    assert "lab-token-" not in team
-    token = ApiToken.objects.get()
-    browser.post(reverse("console:team-token-revoke", args=["lab", token.pk]))
+    assert "lab-token-" not in browser.get(reverse("console:team", args=["lab"])).content.decode()
+    browser.post(reverse("console:team-token-revoke", args=["lab", ApiToken.objects.get().pk]))
     assert Program(text).get(ME).status_code == 401
 
 
 @pytest.mark.slow
 def test_there_is_an_end_to_tokens_and_to_their_time(researcher):
     with pytest.raises(InvalidToken):
-        create_personal_token(user=researcher, name="x", scopes=[], days=5000)
-    for _ in range(MOST_TOKENS):
-        create_personal_token(user=researcher, name="x", scopes=[], days=7)
+        tokens.create_personal_token(user=researcher, name="x", scopes=[], days=5000)
+    for _ in range(tokens.MOST_TOKENS):
+        tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)
     with pytest.raises(InvalidToken):
-        create_personal_token(user=researcher, name="x", scopes=[], days=7)
+        tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)

@@ -50,8 +50,7 @@ def test_labels_collected_elsewhere_make_a_study(study, program):
     changed = done(program.send("put", f"{where}label-settings/", question), 202)
     [style] = changed["summary"]["questions"]
     assert (style["level"], style["low"], style["high"]) == ("ordinal", 1, 5)
-    imported = done(program.send("post", f"{where}import/", {}), 202)
-    made = Study.objects.get(slug=imported["study"])
+    made = Study.objects.get(slug=done(program.send("post", f"{where}import/", {}), 202)["study"])
     assert sorted(Judgment.objects.of(made).values_list("value", flat=True)) == [2, 2, 4, 5]
     assert made.questions.get().level == "ordinal"
 
@@ -59,8 +58,7 @@ def test_labels_collected_elsewhere_make_a_study(study, program):
 @pytest.mark.parametrize("content", [{"content": "scores", "study": "mine"}, {"title": "New"}])
 def test_what_no_database_keeps_is_replaced_where_a_file_is_displayed(study, program, content):
     body = b"item,system,score\nd1\x00,a,1\n"
-    upload = done(send(program, body, "nul.csv", **content), 201)
-    assert upload["columns"][0]["first"] == "d1\ufffd"
+    assert done(send(program, body, "nul.csv", **content), 201)["columns"][0]["first"] == "d1\ufffd"
     assert "\x00" not in str(Upload.objects.get().sample)
 
 
@@ -114,8 +112,7 @@ def test_who_may_import_scores_and_labels(study, users, team_program):
         assert sent.status_code == status
     assert not Upload.objects.exists()
     program = team_program(Role.RESEARCHER, Scope.WRITE)
-    upload = send_labels(program)
-    assert Upload.objects.get(token=upload["token"]).team == study.team
+    assert Upload.objects.get(token=send_labels(program)["token"]).team == study.team
 
 
 @pytest.mark.parametrize(

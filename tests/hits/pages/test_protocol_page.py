@@ -238,10 +238,9 @@ def test_a_task_brings_its_questions_and_pairs_and_keeps_what_was_written(rosa, 
         rosa.post(save, {"action": "undo"})
     assert current_document(study) == before
     assert study.items.first().candidates.count() == 3
-    unfit = {
+    assert {
         each.task.name for each in show(rosa, study).context["view"].tasks.rows if each.problem
-    }
-    assert unfit == {"select"}
+    } == {"select"}
 
 
 def opened(browser: Client, study: Study) -> dict[str, str]:

@@ -19,15 +19,7 @@ from annotation.models import Submission
 from annotation.study_files import file_names, study_download
 from hits.collect import collect_batch
 from hits.models import Hit
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    HitType,
-    Participant,
-    Requester,
-    Session,
-    WorkerAccount,
-)
+from marketplace import models
 from marketplace.people.enrolment import issue_access_key, let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
@@ -50,11 +42,11 @@ def study(client, researcher):
     made = lab_study(researcher)
     batch = published_batch(made, client, max_assignments=2)
     values = StudyValues(name="Three", kind="panel", items_per_session=3, **PROLIFIC)
-    requester, hit_type = Requester.objects.get(), HitType.objects.get()
+    requester, hit_type = models.Requester.objects.get(), models.HitType.objects.get()
     recruited = open_study(requester=requester, hit_type=hit_type, values=values)
     for pid, submission in zip(PIDS, SUBMISSIONS, strict=True):
         participate(recruited, pid, submission)
-    for assignment in Assignment.objects.all():
+    for assignment in models.Assignment.objects.all():
         client.approve_assignment(AssignmentId=assignment.public_id)
     collect_batch(batch=batch, client=client)
     assert Submission.objects.count() == 6
@@ -68,7 +60,7 @@ def participate(recruited, pid, submission):
     for _ in range(3):
         page = browser.get("/worker/study/", follow=True).content.decode()
         held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
-        hit = Hit.objects.get(hit_id=Assignment.objects.get(public_id=held).hit.public_id)
+        hit = Hit.objects.get(hit_id=models.Assignment.objects.get(public_id=held).hit.public_id)
         answer = json.dumps(answer_to(hit, {"alpha": 70, "beta": 20}))
         fields = {"assignmentId": held, "answer": answer}
         assert Client().post("/mturk/externalSubmit", fields).status_code == 200
@@ -98,13 +90,13 @@ def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, resea
         read.add(name)
     assert {"judgments.csv"} <= read
     assert ConsoleEntry.objects.filter(action="export", subject=study.slug).count() == len(read)
-    workers = WorkerAccount.objects.values_list("worker_id", flat=True)
+    workers = models.WorkerAccount.objects.values_list("worker_id", flat=True)
     assert not any(each in judgment_frame(study).to_csv() for each in workers)
 
 
 @pytest.mark.slow
 def test_the_join_is_the_owners_and_written_down_and_dropped_with_who_is_erased(study):
-    requester = Requester.objects.get()
+    requester = models.Requester.objects.get()
     owner, member = login(requester, "owner"), login(requester, "member")
     recruited = requester.recruited_studies.get()
     home = f"/requester-console/{requester.public_id}/channels/{recruited.token}/"
@@ -112,7 +104,7 @@ def test_the_join_is_the_owners_and_written_down_and_dropped_with_who_is_erased(
     assert "join.csv" not in member.get(home).content.decode()
     assert member.post(f"{home}join.csv").status_code == 403
     assert owner.get(f"{home}join.csv").status_code == 405
-    assert not AuditEntry.objects.filter(action="study.export_join").exists()
+    assert not models.AuditEntry.objects.filter(action="study.export_join").exists()
     content = owner.post(f"{home}join.csv").content.decode()
     rows = {row["participant_id"]: row for row in csv.DictReader(io.StringIO(content))}
     assert set(rows) == set(PIDS)
@@ -121,13 +113,13 @@ def test_the_join_is_the_owners_and_written_down_and_dropped_with_who_is_erased(
     content = member.post(f"{home}participants.csv").content.decode()
     assert not any(each in content for each in (*PIDS, *SUBMISSIONS))
     assert {row["worker_id"] for row in csv.DictReader(io.StringIO(content))} == workers
-    notes = AuditEntry.objects.filter(action__startswith="study.export")
+    notes = models.AuditEntry.objects.filter(action__startswith="study.export")
     noted = {("study.export_join", "owner"), ("study.export_participants", "member")}
     assert set(notes.values_list("action", "user__username")) == noted
     # Erasing a participant drops the join, and no judgment.
     before = judgment_frame(study).to_csv(index=False)
-    erase_worker(Session.objects.get(submission_id=SUBMISSIONS[0]).worker)
+    erase_worker(models.Session.objects.get(submission_id=SUBMISSIONS[0]).worker)
     assert judgment_frame(study).to_csv(index=False) == before
-    assert Session.objects.count() == Participant.objects.count() == 1
+    assert models.Session.objects.count() == models.Participant.objects.count() == 1
     content = owner.post(f"{home}join.csv").content.decode()
     assert [pid in content for pid in PIDS] == [False, True]

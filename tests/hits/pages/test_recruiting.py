@@ -15,16 +15,7 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.study_facts import RECRUIT, request_study_job
 from encryption import encrypt
-from hits.models import (
-    Assignment,
-    Batch,
-    Connection,
-    DraftDecision,
-    Hit,
-    Recruiter,
-    RecruiterCall,
-    Recruitment,
-)
+from hits import models
 from hits.pages.offers import even_share
 from hits.pages.participants import OUTCOMES
 from hits.pages.pricing import LaunchView
@@ -108,7 +99,7 @@ def matters(browser, name="studies", *args):
 
 def finish_job(recruitment):
     Job.objects.update(state="done")
-    Recruitment.objects.update(is_under_way=False)
+    models.Recruitment.objects.update(is_under_way=False)
     recruitment.refresh_from_db()
 
 
@@ -120,14 +111,14 @@ def colleague_as(role, study, signed_in):
 
 def add_recruiter(connection, **facts):
     values = {"public_id": "6R", "name": "P", "is_connected": True, "fetched_at": NOON}
-    return Recruiter.objects.create(connection=connection, **values | facts)
+    return models.Recruiter.objects.create(connection=connection, **values | facts)
 
 
 def later_study(recruitment, **changed):
     values = ("batch", "recruiter", "reward", "minutes", "items", "places")
     facts = {name: getattr(recruitment, name) for name in values}
     facts |= {"public_id": "s2", "state": "active", "is_under_way": False}
-    return Recruitment.objects.create(**facts | changed)
+    return models.Recruitment.objects.create(**facts | changed)
 
 
 def test_the_page_shows_the_offer_the_counts_and_the_calls(rosa, recruitment):
@@ -139,7 +130,7 @@ def test_the_page_shows_the_offer_the_counts_and_the_calls(rosa, recruitment):
     for part in ("1.50 GBP", "9.00 GBP", "0.50 GBP", "No answer came."):
         assert part in text
     assert "USD" not in text
-    Recruitment.objects.update(
+    models.Recruitment.objects.update(
         sessions={"started": 3, "approved": 5}, unsent={"approved": 2}, n_entered=1
     )
     states = {"started": 2, "entered": 1, "approved_unsent": 2, "approved": 3}
@@ -157,7 +148,7 @@ def test_the_page_shows_the_offer_the_counts_and_the_calls(rosa, recruitment):
 )
 def test_roles_see_and_do_what_they_may(rosa, study, recruitment, signed_in, role, sees_pay, acts):
     browser = colleague_as(role, study, signed_in) if role else rosa
-    Recruitment.objects.update(problem="Prolific asks 8.00 GBP for it.")
+    models.Recruitment.objects.update(problem="Prolific asks 8.00 GBP for it.")
     text = html(browser, recruitment)
     assert ("1.50 GBP" in text, "asks 8.00 GBP" in text) == (sees_pay, sees_pay)
     assert (act_url(recruitment, "stop") in text) == acts
@@ -168,37 +159,37 @@ def test_roles_see_and_do_what_they_may(rosa, study, recruitment, signed_in, rol
 
 
 def test_another_study_of_the_batch_hides_nothing_of_the_one_before(rosa, study, recruitment):
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     again = later_study(recruitment, state="draft")
     view = show(rosa, recruitment)
     [(earlier, states)] = view.earlier
     assert (earlier, view.study) == (recruitment, again)
     assert counts(states) == {"finished": 3, "returned": 1}
     assert "0.50 GBP" in html(rosa, recruitment)
-    Recruitment.objects.filter(pk=again.pk).update(state="discarded")
+    models.Recruitment.objects.filter(pk=again.pk).update(state="discarded")
     view = show(rosa, recruitment)
     assert (view.earlier, view.study) == ([], recruitment)
 
 
 def test_a_study_is_drafted_once_as_the_form_says(rosa, study, recruitment):
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     chosen = {"devices": ["desktop"], "labels": ["ai_evaluation"]}
     typed = {"filters": "age = 18..65\n\n  handedness = 1, 2 ", "places": "3"}
     typed |= {"screen_out_reward": "0.20", "screen_out_places": "5"}
     assert draft(rosa, recruitment, **chosen, **typed).status_code == 302
-    made = Recruitment.objects.latest("pk")
+    made = models.Recruitment.objects.latest("pk")
     expected = chosen | {"filters": ["age = 18..65", "handedness = 1, 2"], "places": 3, "items": 2}
     expected |= {"screen_out_reward": Decimal("0.20"), "screen_out_places": 5}
     expected["reward"] = Decimal("1.50")
     assert {name: getattr(made, name) for name in expected} == expected
     assert [each["action"] for each in requested()] == ["draft"]
     assert problem_code(draft(rosa, recruitment)) == "open_already"
-    assert Recruitment.objects.count() == 2
+    assert models.Recruitment.objects.count() == 2
     assert AuditEntry.objects.filter(action="recruitment.draft", actor_name="rosa").count() == 1
 
 
 def test_an_impossible_offer_is_refused_at_its_field(rosa, recruitment):
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     for field, value in (
         *(("reward", value) for value in ("0", "1.505", "-1", "1e3")),
         *(("minutes", "701"), ("items", "101"), ("items", "9"), ("places", "0")),
@@ -226,10 +217,10 @@ def test_the_researcher_is_led_to_draft_a_study(rosa, recruitment, name):
 
 def test_a_batch_has_one_payer_and_nobody_is_led_to_an_answered_one(study, recruitment):
     with pytest.raises(IntegrityError) as raised, transaction.atomic():
-        Batch.objects.filter(pk=add_batch(study).pk).update(is_recruited=True)
+        models.Batch.objects.filter(pk=add_batch(study).pk).update(is_recruited=True)
     assert "one_payer_of_a_batch" in str(raised.value)
     batch = recruitment.batch
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     assert batches_without_study([batch]) == [batch]
     for worker in ("A1", "A2", "A3"):
         add_assignment(batch.hits.order_by("pk")[0], worker)
@@ -241,11 +232,11 @@ def test_a_draft_counts_the_last_share_and_what_is_over(rosa, study, items, n_of
     recruitment = add_recruitment(study, state="draft", items=items, places=2)
     view = show(rosa, recruitment)
     assert (view.n_of_last, view.n_left_over) == (n_of_last, n_left_over)
-    Recruitment.objects.update(items=1, places=3)
+    models.Recruitment.objects.update(items=1, places=3)
     view = show(rosa, recruitment)
     assert (view.n_of_last, view.n_left_over) == (0, 0)
     # A draft with more places than judgments need is not published.
-    Recruitment.objects.update(items=3, places=4)
+    models.Recruitment.objects.update(items=3, places=4)
     view, text = show(rosa, recruitment), html(rosa, recruitment)
     assert (view.n_wanted, view.n_needed) == (3, 3)
     assert "too_many_places" in codes_on(text)
@@ -257,7 +248,7 @@ def test_the_form_proposes_a_number_of_items_of_which_none_stay_over(rosa, study
     recruitment = add_recruitment(study, state="stopped", places=3)
     assert show(rosa, recruitment).n_wanted == 3
     one = add_assignment(recruitment.batch.hits.order_by("pk")[0])
-    Assignment.objects.filter(pk=one.pk).update(status="Rejected")  # nobody does it again
+    models.Assignment.objects.filter(pk=one.pk).update(status="Rejected")  # nobody does it again
     view = show(rosa, recruitment)
     assert view.n_wanted == 2
     assert str(view.form.fields["places"].help_text).lstrip("⟦").startswith("2 ")
@@ -273,31 +264,31 @@ def test_nobody_is_recruited_once_all_judgments_are_in(rosa, recruitment):
     assert {"judgments_all_in", "study_in_vain"} <= set(codes_on(text))
     assert act_url(recruitment, "price") not in text
     assert problem_code(press(rosa, recruitment, "price", places="5")) == "nothing_wanted"
-    Recruitment.objects.update(state="draft")
+    models.Recruitment.objects.update(state="draft")
     text = html(rosa, recruitment)
     assert "draft_in_vain" in codes_on(text)
     assert act_url(recruitment, "publish") not in text
     assert problem_code(press(rosa, recruitment, "publish", confirmed="8.00")) == "nothing_wanted"
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     assert f'action="{url(recruitment, "draft")}"' not in html(rosa, recruitment)
     assert problem_code(draft(rosa, recruitment)) == "nothing_wanted"
     assert requested() == []
 
 
 def test_a_refused_form_lists_its_errors_first_and_takes_the_focus(rosa, recruitment):
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     answer = draft(rosa, recruitment, minutes="701", places="4")
     assert errors_of(answer) == {"minutes": ["max_value"], "places": ["too_many"]}
     text = answer.content.decode()
     [summary] = re.findall('(?s)role="alert" tabindex="-1" autofocus>.*?</div>', text)
     assert re.findall('href="#([^"]*)"', summary) == ["id_minutes", "id_places"]
-    Recruitment.objects.update(state="active")
+    models.Recruitment.objects.update(state="active")
     text = press(rosa, recruitment, "price", places="x").content.decode()
     assert 'href="#id_price_places">' in text
 
 
 def test_a_draft_is_published_once_for_the_amount_that_is_typed(rosa, study, recruitment):
-    Recruitment.objects.update(state="draft")
+    models.Recruitment.objects.update(state="draft")
     for amount in ("", "7.99", "8,00", "free"):
         answer = press(rosa, recruitment, "publish", confirmed=amount)
         assert answer.context["recruiting"].amount_form.errors
@@ -318,7 +309,7 @@ def test_the_amount_that_the_page_shows_is_to_be_typed(rosa, recruitment, state,
     press(rosa, recruitment, "price", places="6")
     finish_job(recruitment)
     facts = {"state": state, "quoted_places": places, "quoted_cost": "9.3350", "n_requests": 0}
-    Recruitment.objects.update(places=places if state == "draft" else 4, **facts)
+    models.Recruitment.objects.update(places=places if state == "draft" else 4, **facts)
     recruitment.refresh_from_db()
     assert "9.34 GBP" in html(rosa, recruitment)
     assert press(rosa, recruitment, action, confirmed="9.33").context["recruiting"].problem == ""
@@ -339,12 +330,12 @@ def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment):
 @pytest.mark.parametrize("role", [None, Role.MANAGER, Role.RESEARCHER])
 def test_only_owners_get_participants_files_and_erase(rosa, study, recruitment, signed_in, role):
     browser = rosa if role is None else colleague_as(role, study, signed_in)
-    Connection.objects.update(access_key_id="AKIA", encrypted_secret=encrypt("s3cret"))
-    Connection.objects.update(team=study.team)
+    models.Connection.objects.update(access_key_id="AKIA", encrypted_secret=encrypt("s3cret"))
+    models.Connection.objects.update(team=study.team)
     where = url(recruitment, "file", recruitment.pk, "join")
     text = html(browser, recruitment)
     assert {where in text, act_url(recruitment, "erase") in text} == {role is None}
-    Recruitment.objects.update(sessions={"finished": 0})
+    models.Recruitment.objects.update(sessions={"finished": 0})
     assert where not in html(browser, recruitment)
     answer = browser.get(where)
     if role is not None:
@@ -372,7 +363,7 @@ def test_the_desk_shows_who_pays_participants_and_how_much(rosa, study, recruitm
     assert (answer.context["n_queue"], answer.context["waiting"]["usd"]) == (3, 0)
     assert "$0.00" not in answer.content.decode()
     for one in made:
-        DraftDecision.objects.create(assignment=one, reviewer=researcher, action="approve")
+        models.DraftDecision.objects.create(assignment=one, reviewer=researcher, action="approve")
     later_study(recruitment, public_id="", reward=9, state="discarded")  # that nobody came by
     answer = rosa.get(reverse("console:review-send", args=["mine"]))
     [pay] = answer.context["recruiter_pay"]
@@ -384,7 +375,7 @@ def test_the_desk_shows_who_pays_participants_and_how_much(rosa, study, recruitm
 @pytest.mark.parametrize("kind", ["bonus", "approve"])
 def test_an_uncertain_or_refused_call_is_settled_by_who_looked(rosa, recruitment, kind):
     """A decision that was refused can be sent again in the same way."""
-    RecruiterCall.objects.update(is_uncertain=kind == "bonus", kind=kind)
+    models.RecruiterCall.objects.update(is_uncertain=kind == "bonus", kind=kind)
     where = url(recruitment, "settle", recruitment.calls.get().pk)
     assert where in html(rosa, recruitment)
     assert rosa.post(where, {"was_done": "no"}).status_code == 302
@@ -394,7 +385,7 @@ def test_an_uncertain_or_refused_call_is_settled_by_who_looked(rosa, recruitment
 
 
 def test_a_refused_token_is_reported_once_at_its_field_and_never_shown(rosa, study):
-    there = Connection.objects.create(team=study.team, name="There", marketplace="local")
+    there = models.Connection.objects.create(team=study.team, name="There", marketplace="local")
     where = reverse("console:recruiter-connect", args=[study.team.slug])
     connections = reverse("console:connections", args=[study.team.slug])
     form = {"connection": there.pk, "name": "Lab", "token": "s3cret", "workspace": "5f5f"}
@@ -432,7 +423,7 @@ def test_others_batches_and_recruiters_are_hidden(rosa, study, recruitment, rese
     where = reverse("console:recruit-act", args=["other", batch.pk, recruitment.pk, "stop"])
     assert rosa.post(where, {"number": "0"}).status_code == 404
     team = create_team(name="Other", owner=colleague)
-    theirs = Connection.objects.create(team=team, name="Theirs", marketplace="local")
+    theirs = models.Connection.objects.create(team=team, name="Theirs", marketplace="local")
     recruiter = add_recruiter(theirs)
     form = {"connection": theirs.pk, "name": "P", "token": "t", "workspace": "5f"}
     rosa.post(reverse("console:recruiter-connect", args=[study.team.slug]), form)
@@ -442,7 +433,7 @@ def test_others_batches_and_recruiters_are_hidden(rosa, study, recruitment, rese
 
 
 def test_a_launch_for_participants_costs_nothing_here(study, researcher):
-    connection = Connection.objects.create(
+    connection = models.Connection.objects.create(
         team=study.team, name="Here", marketplace="local", fees="mturk"
     )
     start = LaunchView(study, researcher)
@@ -458,7 +449,7 @@ def test_a_launch_for_participants_costs_nothing_here(study, researcher):
 
 
 def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa, recruitment):
-    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    worker = add_assignment(models.Hit.objects.of(recruitment.batch).first()).worker
     facts = {"amount": "0.75", "reason": "Careful reasons.", "confirmed": "0.75"}
     refused = press(rosa, recruitment, "bonus", worker_id="NOBODY", **facts)
     assert (errors_of(refused), requested()) == ({"worker_id": ["unknown_worker"]}, [])
@@ -481,7 +472,7 @@ def test_a_bonus_is_requested_in_the_accounts_currency_for_who_has_answered(rosa
 
 def test_a_bonus_of_more_than_ten_rewards_is_confirmed_twice(rosa, recruitment):
     """The reward is 1.50: a larger bonus may be a slip of a digit."""
-    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    worker = add_assignment(models.Hit.objects.of(recruitment.batch).first()).worker
     facts = {"worker_id": worker.worker_id, "reason": "Careful."}
     large = facts | {"amount": "15.01", "confirmed": "15.01"}
     asked = press(rosa, recruitment, "bonus", **large)
@@ -500,10 +491,10 @@ def test_a_bonus_of_who_came_by_another_account_is_refused_on_the_form(rosa, rec
     """The batch had a study at an account in dollars, by which one of the two came."""
     later = later_study(recruitment)
     dollars = add_recruiter(recruitment.batch.connection, currency="USD")
-    Recruitment.objects.filter(pk=recruitment.pk).update(state="stopped", recruiter=dollars)
-    hits = Hit.objects.of(recruitment.batch).order_by("pk")[:2]
+    models.Recruitment.objects.filter(pk=recruitment.pk).update(state="stopped", recruiter=dollars)
+    hits = models.Hit.objects.of(recruitment.batch).order_by("pk")[:2]
     for hit, name, minutes in zip(hits, ("B1", "S1"), (-60, 1), strict=True):
-        came = Assignment.objects.filter(pk=add_assignment(hit, name).pk)
+        came = models.Assignment.objects.filter(pk=add_assignment(hit, name).pk)
         came.update(accepted_at=later.created_at + timedelta(minutes=minutes))
     given = {"amount": "0.75", "reason": "Careful.", "confirmed": "0.75"}
     answer = press(rosa, later, "bonus", worker_id="B1", **given)
@@ -539,31 +530,30 @@ def test_the_desk_shows_a_participants_other_items_which_are_decided_alike(rosa,
     # The text of a refused rejection is kept once.
     assert desk(rosa, one, do="reject").context["form"]["text"].value() in (None, "")
     decide(rosa, one, action="reject", text="Too short.")
-    assert not DraftDecision.objects.exists()
+    assert not models.DraftDecision.objects.exists()
     assert "Too short." in desk(rosa, one, do="reject").content.decode()
     assert "Too short." not in desk(rosa, one, do="reject").content.decode()
     decide(rosa, one, action="reject", text="x" * 120)
     shown = desk(rosa, other).context["participant"].items
     assert [[draft.action for draft in item.drafts.all()] for item in shown] == [["reject"], []]
     decide(rosa, other, action="approve")
-    [drafted] = DraftDecision.objects.all()
+    [drafted] = models.DraftDecision.objects.all()
     assert (drafted.assignment, drafted.action) == (one, "reject")
     # One who came twice is decided each time by itself.
-    Assignment.objects.filter(pk=other.pk).update(accepted_at=NOON + timedelta(minutes=9))
+    models.Assignment.objects.filter(pk=other.pk).update(accepted_at=NOON + timedelta(minutes=9))
     decide(rosa, other, action="approve")
-    assert DraftDecision.objects.count() == 2
+    assert models.DraftDecision.objects.count() == 2
     assert list(desk(rosa, one).context["participant"].items) == [one]
 
 
 def test_a_refused_call_is_put_away_once_somebody_has_seen_it(rosa, recruitment):
-    call = recruitment.calls.get()
-    where = url(recruitment, "put-away", call.pk)
+    where = url(recruitment, "put-away", recruitment.calls.get().pk)
     rosa.post(where)  # nobody puts away a call without an answer
     text = html(rosa, recruitment)
     assert ("No answer came." in text, where in text) == (True, False)
     for name, *args in (("studies",), ("study", "mine")):
         assert "participants_to_look_after" in matters(rosa, name, *args)
-    RecruiterCall.objects.update(is_uncertain=False)
+    models.RecruiterCall.objects.update(is_uncertain=False)
     assert where in html(rosa, recruitment)
     assert rosa.post(where).status_code == 302
     assert "No answer came." not in html(rosa, recruitment)
@@ -589,12 +579,12 @@ def test_the_desk_shows_a_participants_state_at_the_recruiter(rosa, participant,
 
 def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
     buttons = 'name="was_done" value="([^"]*)"'
-    RecruiterCall.objects.update(shows_by=timezone.now() + timedelta(minutes=30))
+    models.RecruiterCall.objects.update(shows_by=timezone.now() + timedelta(minutes=30))
     assert re.findall(buttons, html(rosa, recruitment)) == ["yes"]
-    RecruiterCall.objects.update(shows_by=timezone.now() - timedelta(minutes=1))
+    models.RecruiterCall.objects.update(shows_by=timezone.now() - timedelta(minutes=1))
     assert re.findall(buttons, html(rosa, recruitment)) == ["yes", "no"]
     # To have a doubtful submission paid, one unfolds the button first.
-    RecruiterCall.objects.update(kind="doubt")
+    models.RecruiterCall.objects.update(kind="doubt")
     text = html(rosa, recruitment)
     assert re.findall(buttons, text) == ["no", "yes"]
     assert re.search(r'(?s)<details><summary(?:(?!</details>).)*name="was_done" value="yes"', text)
@@ -602,15 +592,15 @@ def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
 
 def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recruitment, signed_in):
     charges = {"study": "8.00", "reward": "6.00", "bonus": "1.00", "screen_out": "0.27"}
-    Recruitment.objects.update(charges=charges)
+    models.Recruitment.objects.update(charges=charges)
     [row] = rosa.get(reverse("console:studies")).context["rows"]
     assert (row["spent_usd"], row["paid_there"]) == (0, {"GBP": Decimal("7.27")})
-    Connection.objects.update(team=study.team)
+    models.Connection.objects.update(team=study.team)
     connections = reverse("console:connections", args=[study.team.slug])
     [(_recruiter, paid, set_aside)] = rosa.get(connections).context["recruiters"]
     assert (paid, set_aside) == (Decimal("7.27"), Decimal("2.00"))
     assert "paid_in_all" not in notices(rosa, recruitment)
-    Recruitment.objects.update(state="stopped")
+    models.Recruitment.objects.update(state="stopped")
     text = html(rosa, recruitment)
     assert "paid_in_all" in codes_on(text)
     assert "7.27 GBP" in text
@@ -622,17 +612,17 @@ def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recrui
 
 def test_pages_warn_of_places_without_work_and_lost_recruiters(rosa, study, recruitment):
     assert "places_without_work" not in notices(rosa, recruitment)
-    Recruitment.objects.update(needed=0)
+    models.Recruitment.objects.update(needed=0)
     assert show(rosa, recruitment).study.n_for_nobody == 1
     for codes in (notices(rosa, recruitment), matters(rosa), matters(rosa, "study", "mine")):
         assert "places_without_work" in codes
-    Recruitment.objects.update(needed=1)
+    models.Recruitment.objects.update(needed=1)
     assert "places_without_work" not in notices(rosa, recruitment)
-    Connection.objects.update(team=study.team)
+    models.Connection.objects.update(team=study.team)
     where = reverse("console:connections", args=[study.team.slug])
     [(recruiter, *_amounts)] = rosa.get(where).context["recruiters"]
     assert recruiter.n_open == 1
-    Recruiter.objects.update(is_connected=False)
+    models.Recruiter.objects.update(is_connected=False)
     text = html(rosa, recruitment)
     assert "recruiter_disconnected" in codes_on(text)
     assert "2026-03-02 12:00" not in text
@@ -665,22 +655,22 @@ def test_a_bonus_is_offered_and_shown_by_the_account_of_its_study(rosa, study, r
     told |= {"action": "bonus", "worker_id": "A1", "amount": "0.75", "reason": "Careful"}
     paid = request_study_job(study=study, kind=RECRUIT, arguments=told | {"is_sent": True})
     Job.objects.filter(pk=paid.pk).update(state="done")
-    Recruitment.objects.update(state="stopped", outcomes={"completed": 1})
+    models.Recruitment.objects.update(state="stopped", outcomes={"completed": 1})
     later = later_study(recruitment)
     assert act_url(later, "bonus") in html(rosa, recruitment)
     later.recruiter = add_recruiter(recruitment.batch.connection, currency="USD")
     later.save()
     assert act_url(later, "bonus") not in html(rosa, recruitment)
-    Recruitment.objects.filter(pk=later.pk).update(outcomes={"completed": 1})
+    models.Recruitment.objects.filter(pk=later.pk).update(outcomes={"completed": 1})
     text = html(rosa, recruitment)
     assert "0.75 GBP" in text
     assert "0.75 USD" not in text
 
 
 def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):
-    Recruitment.objects.update(state="active", reward_there="1.5000")
+    models.Recruitment.objects.update(state="active", reward_there="1.5000")
     assert "reward_changed" not in notices(rosa, recruitment)
-    Recruitment.objects.update(reward_there="2.2500", screen_out_reward_there="0.30")
+    models.Recruitment.objects.update(reward_there="2.2500", screen_out_reward_there="0.30")
     text = html(rosa, recruitment)
     assert {"reward_changed", "screen_out_reward_changed"} <= set(codes_on(text))
     for amount in ("2.25 GBP", "1.50 GBP", "0.30 GBP"):
@@ -688,14 +678,14 @@ def test_a_reward_that_was_changed_at_the_recruiter_is_named(rosa, recruitment):
 
 
 def test_a_bonus_is_priced_with_fees_and_confirmed_by_that_cost(rosa, recruitment):
-    worker = add_assignment(Hit.objects.of(recruitment.batch).first()).worker
+    worker = add_assignment(models.Hit.objects.of(recruitment.batch).first()).worker
     facts = {"worker_id": worker.worker_id, "reason": "Careful."}
     assert act_url(recruitment, "price_bonus") in html(rosa, recruitment)
     asked = press(rosa, recruitment, "price_bonus", **facts, amount="0.75", confirmed="")
     assert asked.status_code == 302
     [told] = requested()
     assert (told["action"], told["amount"]) == ("price_bonus", "0.75")
-    Recruitment.objects.update(quoted_bonus="0.75", quoted_bonus_cost="1.0000")
+    models.Recruitment.objects.update(quoted_bonus="0.75", quoted_bonus_cost="1.0000")
     finish_job(recruitment)
     assert show(rosa, recruitment).bonus_form.cost == Decimal("1.00")
     shown = html(rosa, recruitment)

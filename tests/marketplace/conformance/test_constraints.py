@@ -14,19 +14,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.test import Client
 
+from marketplace.api import inputs
 from marketplace.api.dispatch import OPERATIONS
-from marketplace.api.inputs import (
-    INPUTS,
-    Boolean,
-    Integer,
-    Kind,
-    ListOf,
-    Member,
-    Structure,
-    Text,
-    Timestamp,
-    read_request,
-)
 from marketplace.exceptions import ProtocolError
 from marketplace.models import QualificationType
 from marketplace.qualifications.requests import request_qualification
@@ -40,12 +29,12 @@ MODEL = botocore.loaders.Loader().load_service_model("mturk", "service-2")
 SHAPES = MODEL["shapes"]
 # Required by this marketplace, which keeps no layouts, or by nothing but the operation's text.
 WRONG_TYPES = {
-    Text: 7,
-    Integer: "7",
-    Boolean: "yes",
-    Timestamp: "soon",
-    ListOf: "one",
-    Structure: "one",
+    inputs.Text: 7,
+    inputs.Integer: "7",
+    inputs.Boolean: "yes",
+    inputs.Timestamp: "soon",
+    inputs.ListOf: "one",
+    inputs.Structure: "one",
 }
 
 
@@ -75,24 +64,24 @@ class Break(NamedTuple):
         return ".".join(parts)
 
 
-def broken_values(kind: Kind) -> Iterator[tuple[Any, str]]:
-    if isinstance(kind, Text):
+def broken_values(kind: inputs.Kind) -> Iterator[tuple[Any, str]]:
+    if isinstance(kind, inputs.Text):
         yield from _broken_texts(kind)
-    if isinstance(kind, Integer):
+    if isinstance(kind, inputs.Integer):
         yield kind.minimum - 1, f"value greater than or equal to {kind.minimum}"
         yield kind.maximum + 1, f"value less than or equal to {kind.maximum}"
-    if isinstance(kind, ListOf):
+    if isinstance(kind, inputs.ListOf):
         if kind.max_length is not None:
             too_many = [_fitting(kind.member)] * (kind.max_length + 1)
             yield too_many, f"length less than or equal to {kind.max_length}"
         if kind.min_length:
             yield [], f"length greater than or equal to {kind.min_length}"
-        if not isinstance(kind.member, Structure):
+        if not isinstance(kind.member, inputs.Structure):
             for value, message in broken_values(kind.member):
                 yield [value], message
 
 
-def _broken_texts(kind: Text) -> Iterator[tuple[str, str]]:
+def _broken_texts(kind: inputs.Text) -> Iterator[tuple[str, str]]:
     if kind.min_length:
         yield "", f"length greater than or equal to {kind.min_length}"
     if kind.max_length is not None:
@@ -103,24 +92,24 @@ def _broken_texts(kind: Text) -> Iterator[tuple[str, str]]:
         yield "Nope", f"enum value set: [{', '.join(kind.options)}]"
 
 
-def _fitting(kind: Kind) -> Any:
-    if isinstance(kind, Structure):
+def _fitting(kind: inputs.Kind) -> Any:
+    if isinstance(kind, inputs.Structure):
         return {name: _fitting(member.kind) for name, member in kind.members.items()}
-    if isinstance(kind, ListOf):
+    if isinstance(kind, inputs.ListOf):
         return []
-    if isinstance(kind, Text):
+    if isinstance(kind, inputs.Text):
         filler = "A1" if kind.pattern else "AB"
         return kind.options[0] if kind.options else filler
-    return kind.minimum if isinstance(kind, Integer) else False
+    return kind.minimum if isinstance(kind, inputs.Integer) else False
 
 
 def breaks() -> Iterator[Break]:
-    for operation, members in INPUTS.items():
+    for operation, members in inputs.INPUTS.items():
         yield from _breaks_within(operation, members, REQUESTS[operation], ())
 
 
 def _breaks_within(
-    operation: str, members: dict[str, Member], request: Any, path: tuple[str | int, ...]
+    operation: str, members: dict[str, inputs.Member], request: Any, path: tuple[str | int, ...]
 ) -> Iterator[Break]:
     for name, member in members.items():
         here, kind = (*path, name), member.kind
@@ -129,9 +118,9 @@ def _breaks_within(
         for value, message in broken_values(kind):
             yield Break(operation, here, value, message)
         inner = request.get(name)
-        if isinstance(kind, Structure) and inner is not None:
+        if isinstance(kind, inputs.Structure) and inner is not None:
             yield from _breaks_within(operation, dict(kind.members), inner, here)
-        if isinstance(kind, ListOf) and isinstance(kind.member, Structure) and inner:
+        if isinstance(kind, inputs.ListOf) and isinstance(kind.member, inputs.Structure) and inner:
             yield from _breaks_within(operation, dict(kind.member.members), inner[0], (*here, 0))
 
 
@@ -145,27 +134,27 @@ def unchecked(keys):
 
 
 def test_every_operation_is_offered_has_a_valid_request_and_is_called_in_the_suite():
-    assert set(MODEL["operations"]) == set(INPUTS) == set(OPERATIONS) == set(REQUESTS)
+    assert set(MODEL["operations"]) == set(inputs.INPUTS) == set(OPERATIONS) == set(REQUESTS)
     assert len(OPERATIONS) == 39
     texts = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     for operation in MODEL["operations"]:
         assert re.search(rf'\.{xform_name(operation)}\b|\("{operation}",', texts), operation
-    values = read_request(INPUTS["ListHITs"], {"MaxResults": None, "Colour": "green"})
+    values = inputs.read_request(inputs.INPUTS["ListHITs"], {"MaxResults": None, "Colour": "green"})
     assert values == {"NextToken": None, "MaxResults": 10}
 
 
-@pytest.mark.parametrize("operation", INPUTS)
+@pytest.mark.parametrize("operation", inputs.INPUTS)
 def test_the_valid_requests_break_nothing(operation):
-    read_request(INPUTS[operation], REQUESTS[operation])
-    assert set(REQUESTS[operation]) == set(INPUTS[operation])
+    inputs.read_request(inputs.INPUTS[operation], REQUESTS[operation])
+    assert set(REQUESTS[operation]) == set(inputs.INPUTS[operation])
 
 
-@pytest.mark.parametrize("operation", [name for name, members in INPUTS.items() if members])
+@pytest.mark.parametrize("operation", [name for name, members in inputs.INPUTS.items() if members])
 def test_a_request_that_breaks_a_constraint_says_which_and_where(unchecked, operation):
     of_operation = [broken for broken in BREAKS if broken.operation == operation]
     for broken in of_operation:
         with refused(ProtocolError, "ValidationException") as caught:
-            read_request(INPUTS[operation], broken.request())
+            inputs.read_request(inputs.INPUTS[operation], broken.request())
         message = str(caught.value)
         assert f"'{broken.wire_path}'" in message, str(broken)
         assert broken.message in message
@@ -177,46 +166,53 @@ def test_a_request_that_breaks_a_constraint_says_which_and_where(unchecked, oper
     assert broken.wire_path in caught.value.response["Error"]["Message"]
 
 
-@pytest.mark.parametrize("operation", INPUTS)
+@pytest.mark.parametrize("operation", inputs.INPUTS)
 def test_a_value_of_the_wrong_type_cannot_be_read(operation):
-    for name, member in INPUTS[operation].items():
+    for name, member in inputs.INPUTS[operation].items():
         wrong = REQUESTS[operation] | {name: WRONG_TYPES[type(member.kind)]}
         with refused(ProtocolError, "SerializationException"):
-            read_request(INPUTS[operation], wrong)
+            inputs.read_request(inputs.INPUTS[operation], wrong)
 
 
 # The transport of webhooks, which Amazon has not.
 OURS = {"HTTPS"}
 
 
-@pytest.mark.parametrize("operation", INPUTS)
+@pytest.mark.parametrize("operation", inputs.INPUTS)
 def test_our_table_has_all_that_the_service_model_has(operation):
-    _compare(Structure(INPUTS[operation]), MODEL["operations"][operation]["input"]["shape"])
+    _compare(
+        inputs.Structure(inputs.INPUTS[operation]), MODEL["operations"][operation]["input"]["shape"]
+    )
 
 
-def _compare(kind: Kind, shape_name: str) -> None:
+def _compare(kind: inputs.Kind, shape_name: str) -> None:
     shape = SHAPES[shape_name]
     if shape["type"] == "structure":
-        assert isinstance(kind, Structure)
+        assert isinstance(kind, inputs.Structure)
         assert set(kind.members) == set(shape["members"])
         required = {name for name, member in kind.members.items() if member.is_required}
         assert required == set(shape.get("required", []))
         for name, member in kind.members.items():
             _compare(member.kind, shape["members"][name]["shape"])
     elif shape["type"] == "list":
-        assert isinstance(kind, ListOf)
+        assert isinstance(kind, inputs.ListOf)
         _compare(kind.member, shape["member"]["shape"])
     elif shape["type"] == "string":
-        assert isinstance(kind, Text)
+        assert isinstance(kind, inputs.Text)
         _compare_texts(kind, shape)
     else:
-        kinds = {"integer": Integer, "long": Integer, "boolean": Boolean, "timestamp": Timestamp}
+        kinds = {
+            "integer": inputs.Integer,
+            "long": inputs.Integer,
+            "boolean": inputs.Boolean,
+            "timestamp": inputs.Timestamp,
+        }
         assert isinstance(kind, kinds[shape["type"]])
-        if isinstance(kind, Integer) and "max" in shape:
+        if isinstance(kind, inputs.Integer) and "max" in shape:
             assert (kind.minimum, kind.maximum) == (shape["min"], shape["max"])
 
 
-def _compare_texts(kind: Text, shape: dict[str, Any]) -> None:
+def _compare_texts(kind: inputs.Text, shape: dict[str, Any]) -> None:
     if "pattern" in shape:
         assert f"^{kind.pattern}$" == shape["pattern"]
     if "max" in shape:
@@ -249,7 +245,7 @@ def test_the_ends_of_the_ranges_are_accepted(mturk):
 )
 def test_a_value_of_the_wrong_type_is_named(operation, payload, named):
     with refused(ProtocolError, "SerializationException") as caught:
-        read_request(INPUTS[operation], payload)
+        inputs.read_request(inputs.INPUTS[operation], payload)
     assert named in str(caught.value)
 
 

@@ -131,10 +131,9 @@ def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(faul
 
 def test_faults_are_taken_back_and_an_answer_is_delayed(fault_injection):
     client, url = fault_injection
-    left = ask(f"{url}/faults", "POST", operation="ListHITs", kind="throttle", times=7)
-    assert left["faults"] == [
-        {"operation": "ListHITs", "kind": "throttle", "remaining": 7, "delay_seconds": 0}
-    ]
+    assert ask(f"{url}/faults", "POST", operation="ListHITs", kind="throttle", times=7)[
+        "faults"
+    ] == [{"operation": "ListHITs", "kind": "throttle", "remaining": 7, "delay_seconds": 0}]
     ask(f"{url}/faults", "DELETE")
     assert client.list_hits()["ResponseMetadata"]["RetryAttempts"] == 0
     ask(f"{url}/faults", "POST", operation="ListHITs", kind="delay", delay_seconds=0.3)
@@ -148,8 +147,7 @@ def test_a_dropped_answer_leaves_two_hits_and_with_a_token_one(fault_injection, 
     one it learns which HIT there is. A client that does not try again sees a broken connection."""
     client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
-    answer = client.create_hit(**HIT)
-    assert answer["ResponseMetadata"]["RetryAttempts"] == 1
+    assert client.create_hit(**HIT)["ResponseMetadata"]["RetryAttempts"] == 1
     assert client.get_account_balance()["OnHoldBalance"] == "1.26"
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     response = error_of(client.create_hit, **HIT, UniqueRequestToken="item 7")

@@ -130,8 +130,7 @@ def test_dallinger_grants_raises_lists_and_revokes_qualifications(dallinger, ser
         service.create_qualification_type("Group A", "Again")
     assert service.get_qualification_type_by_name("Group A")["id"] == created["id"]
     assert service.assign_named_qualification("Group A", worker.worker_id, 1)
-    raised = service.increment_named_qualification_score("Group A", worker.worker_id)
-    assert raised["score"] == 2
+    assert service.increment_named_qualification_score("Group A", worker.worker_id)["score"] == 2
     assert service.increment_qualification_score(created["id"], worker.worker_id)["score"] == 3
     workers = list(service.get_workers_with_qualification(created["id"]))
     assert workers == [{"id": worker.worker_id, "score": 3}]

@@ -180,8 +180,7 @@ def test_a_hit_is_taken_into_review_put_back_and_deleted(mturk, worker):
     hit = publish(mturk)
     assert turk_code(mturk.update_hit_review_status, HITId=hit) == "InvalidHITState"
     assignment = submit(worker, hit)
-    code = turk_code(mturk.update_hit_review_status, HITId=hit, Revert=True)
-    assert code == "InvalidHITState"
+    assert turk_code(mturk.update_hit_review_status, HITId=hit, Revert=True) == "InvalidHITState"
     mturk.update_hit_review_status(HITId=hit)
     assert status_of(mturk, hit) == "Reviewing"
     reviewing = mturk.list_reviewable_hits(Status="Reviewing")["HITs"]
@@ -203,8 +202,7 @@ def test_an_expiration_can_be_put_off_but_not_brought_forward(mturk):
     hit = mturk.create_hit(**HIT)["HIT"]
     later = hit["Expiration"] + DAY
     mturk.update_expiration_for_hit(HITId=hit["HITId"], ExpireAt=later)
-    put_off = stored_hit(mturk, hit["HITId"])["Expiration"]
-    assert abs(put_off - later) <= timedelta(seconds=1)
+    assert abs(stored_hit(mturk, hit["HITId"])["Expiration"] - later) <= timedelta(seconds=1)
     for wrong in (timedelta(hours=1), timedelta(days=366)):
         change = {"HITId": hit["HITId"], "ExpireAt": datetime.now(UTC) + wrong}
         assert turk_code(mturk.update_expiration_for_hit, **change) == "InvalidParameterValue"
@@ -251,8 +249,7 @@ def test_an_expired_hit_and_what_it_gets_cost_nothing_until_it_lives_again(mturk
     assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
     more = {"HITId": hit, "NumberOfAdditionalAssignments": 2, "UniqueRequestToken": "t"}
     mturk.create_additional_assignments_for_hit(**more)
-    code = turk_code(mturk.create_additional_assignments_for_hit, **more)
-    assert code == "DuplicateRequest"
+    assert turk_code(mturk.create_additional_assignments_for_hit, **more) == "DuplicateRequest"
     assert (status_of(mturk, hit), balances(mturk)) == ("Reviewable", ("100.00", "0.00"))
     mturk.update_expiration_for_hit(HITId=hit, ExpireAt=clock.now() + DAY)
     assert (status_of(mturk, hit), balances(mturk)) == ("Assignable", ("98.11", "1.89"))

@@ -158,8 +158,7 @@ def test_work_that_is_not_handed_in_is_neither_read_nor_decided_nor_rewarded(mtu
             (mturk.reject_assignment, {"RequesterFeedback": "no"}),
             (mturk.send_bonus, bonus),
         ):
-            code = turk_code(call, AssignmentId=assignment, **others)
-            assert code == "InvalidAssignmentState"
+            assert turk_code(call, AssignmentId=assignment, **others) == "InvalidAssignmentState"
 
 
 def test_approval_pays_the_worker_once_from_what_is_held(mturk, worker, hit_id, assignment_id):
@@ -174,8 +173,7 @@ def test_approval_pays_the_worker_once_from_what_is_held(mturk, worker, hit_id, 
         (mturk.approve_assignment, {"OverrideRejection": True}),
         (mturk.reject_assignment, {"RequesterFeedback": "no"}),
     ):
-        code = turk_code(call, AssignmentId=assignment_id, **others)
-        assert code == "InvalidAssignmentState"
+        assert turk_code(call, AssignmentId=assignment_id, **others) == "InvalidAssignmentState"
     mturk.approve_assignment(AssignmentId=submit(worker, publish(mturk, Reward="0")))
     assert str(earned(worker)) == "0.63"
 

@@ -57,8 +57,7 @@ def specification(**changes):
 
 
 def ping(mturk, **changes):
-    subscription = specification(**changes)
-    mturk.send_test_event_notification(Notification=subscription, TestEventType="Ping")
+    mturk.send_test_event_notification(Notification=specification(**changes), TestEventType="Ping")
 
 
 @pytest.fixture

@@ -199,8 +199,7 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested_nor_required_anew(
     chess.refresh_from_db()
     assert why_not_request(worker, chess).code == "not_requestable"
     wants = {"QualificationRequirements": [requirement(chess.public_id, "Exists")]}
-    code = turk_code(mturk.create_hit_type, **HIT_TYPE | wants)
-    assert code == "InvalidQualificationTypeState"
+    assert turk_code(mturk.create_hit_type, **HIT_TYPE | wants) == "InvalidQualificationTypeState"
 
 
 # Requirements
@@ -428,8 +427,7 @@ def test_a_type_is_changed(mturk, chess):
     assert changed["Name"] == "Chess"
     assert {name: changed[name] for name in values} == values
     assert "AnswerKey" not in change(**TEST)["QualificationType"]
-    shorter = change(TestDurationInSeconds=90)["QualificationType"]
-    assert shorter["TestDurationInSeconds"] == 90
+    assert change(TestDurationInSeconds=90)["QualificationType"]["TestDurationInSeconds"] == 90
     assert turk_code(change, AutoGranted=True) == "InvalidParameterValue"
 
 

@@ -7,18 +7,8 @@ import pytest
 from benchmarks.fake_prolific.server import FakeProlific
 from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.rules import RuleValues, create_rule
+from tests.marketplace import prolific
 from tests.marketplace.conftest import HIT
-from tests.marketplace.prolific import (
-    caller,
-    came,
-    connect,
-    create_hits,
-    hand_in,
-    open_panel,
-    publish,
-    settle,
-    work,
-)
 
 RULE = RuleValues(
     most_cost=Decimal(30), minutes=10, items_per_session=2, reward=Decimal("1.50"), words="Dialogue"
@@ -43,35 +33,37 @@ def fake(settings):
 
 @pytest.fixture
 def connection(fake, requester):
-    connection, account = connect(fake, requester, project=fake.world.project)
+    connection, account = prolific.connect(fake, requester, project=fake.world.project)
     assert (account.currency, account.available) == ("GBP", Decimal(1000))
     return connection
 
 
 @pytest.fixture
 def hit_type(mturk):
-    return create_hits(mturk)
+    return prolific.create_hits(mturk)
 
 
 @pytest.fixture
 def posted(connection, hit_type):
-    return publish(connection, hit_type)
+    return prolific.publish(connection, hit_type)
 
 
 @pytest.fixture
 def handed_in(fake, posted):
-    return hand_in(fake, posted)
+    return prolific.hand_in(fake, posted)
 
 
 @pytest.fixture
 def panel(mturk):
-    return open_panel(create_hits(mturk, n=2, max_assignments=3), name="Two", items_per_session=2)
+    return prolific.open_panel(
+        prolific.create_hits(mturk, n=2, max_assignments=3), name="Two", items_per_session=2
+    )
 
 
 @pytest.fixture
 def done(panel):
-    work(came(panel, PID, "x1"), times=2)
-    came(panel, OTHER_PID, "x2")
+    prolific.work(prolific.came(panel, PID, "x1"), times=2)
+    prolific.came(panel, OTHER_PID, "x2")
     return panel
 
 
@@ -82,15 +74,15 @@ def rule(connection):
 
 @pytest.fixture
 def created(mturk, rule):
-    return create_hits(mturk, **HIT_HERE)
+    return prolific.create_hits(mturk, **HIT_HERE)
 
 
 @pytest.fixture
 def ruled(created):
-    settle()
+    prolific.settle()
     return created.recruited_studies.get()
 
 
 @pytest.fixture
 def ask(keys):
-    return caller(keys)
+    return prolific.caller(keys)

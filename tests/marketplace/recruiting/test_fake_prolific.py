@@ -69,8 +69,7 @@ def test_places_cost_what_is_set_aside_and_work_is_approved_after_21_days(
     assert balance(call, fake) == 100_000 - 2 * 200
     call("PATCH", f"/studies/{study}/", {"total_available_places": 3})
     assert balance(call, fake) == 100_000 - 3 * 200
-    fewer = call("PATCH", f"/studies/{study}/", {"total_available_places": 1})
-    assert fewer.status_code == 400
+    assert call("PATCH", f"/studies/{study}/", {"total_available_places": 1}).status_code == 400
     waiting = f"/submissions/{handed_in()['id']}/"
     late = call("POST", "/arrive/", {"study": study}, root="/driver").json()["id"]
     call("POST", "/time/", {"seconds": 31 * 60}, root="/driver")

@@ -20,28 +20,10 @@ from django.db import connection as database, connections
 from django.db.models import F
 
 from encryption import encrypt
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.exceptions import ErasureRefused, InvalidParameter, InvalidStatusFile
 from marketplace.hits import lifecycle, review
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    BonusPayment,
-    ErasedSubmission,
-    Hit,
-    Intent,
-    LedgerTransaction,
-    Outcome,
-    Participant,
-    RecruitedStudy,
-    RecruiterCharge,
-    RecruiterEvent,
-    Session,
-    SessionDemographics,
-    WorkerAccount,
-    WorkerMessage,
-)
 from marketplace.money.transfers import make_batch
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
@@ -58,31 +40,7 @@ from marketplace.recruiting.prolific.words import demographics_of
 from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.submissions import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
 from tests.codes import message_codes, refused
-from tests.marketplace.prolific import (
-    OPEN_DOUBT,
-    approve,
-    approve_submitted,
-    arrive,
-    assignments,
-    begun,
-    came,
-    completion_code,
-    connect,
-    hand_in,
-    join,
-    leave,
-    minutes,
-    numbers,
-    paid,
-    publish,
-    reject,
-    reload,
-    run_out_of_time,
-    session_of,
-    statuses,
-    take_over,
-    work,
-)
+from tests.marketplace import prolific
 from tests.marketplace.recruiting.conftest import OTHER_PID, PID
 from tests.marketplace.recruiting.test_recruiter_events import send_by_hand
 from tests.marketplace.recruiting.test_recruiters_faults import answer_wrongly
@@ -91,11 +49,11 @@ from work.models import Job
 
 
 def claim(fake, posted, submission):
-    fake.world.enter(submission, completion_code(posted))
+    fake.world.enter(submission, prolific.completion_code(posted))
 
 
 def open_doubts():
-    return Intent.objects.filter(**OPEN_DOUBT)
+    return models.Intent.objects.filter(**prolific.OPEN_DOUBT)
 
 
 def settle_doubt(*, is_left):
@@ -104,7 +62,7 @@ def settle_doubt(*, is_left):
 
 def claimed(fake, posted, *, opens=True, n_done=0):
     if opens:
-        submission, _browser = begun(fake, posted, n_done)
+        submission, _browser = prolific.begun(fake, posted, n_done)
     else:
         submission = fake.world.arrive(fake.world.studies[posted.external_id])
     claim(fake, posted, submission)
@@ -118,32 +76,32 @@ def test_a_code_without_the_work_is_put_before_a_person_once(
     fake, posted, opens, n_done, is_left, handed_in
 ):
     submission = claimed(fake, posted, opens=opens, n_done=n_done)
-    minutes()
+    prolific.minutes()
     doubt = open_doubts().get()
     assert doubt.session.submission_id == submission.id
-    assert str(Outcome.COMPLETED.label) in doubt.problem
+    assert str(models.Outcome.COMPLETED.label) in doubt.problem
     if opens:
-        assert numbers(doubt.problem)[:2] == [str(n_done), "2"]
+        assert prolific.numbers(doubt.problem)[:2] == [str(n_done), "2"]
     else:
         assert str(NOT_OPENED) in doubt.problem
     settle_doubt(is_left=is_left)
-    minutes(2)
+    prolific.minutes(2)
     assert not open_doubts().exists()
     assert handed_in.status == "AWAITING REVIEW"
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
     if is_left:
         return
-    assert session_of(submission).state == "rejected"
+    assert prolific.session_of(submission).state == "rejected"
     if n_done:  # the rest of the work is free
-        assert statuses() == ["Rejected", "Returned", "Submitted", "Submitted"]
+        assert prolific.statuses() == ["Rejected", "Returned", "Submitted", "Submitted"]
     fake.world.pass_time(timedelta(days=22))
     call_recruiters()
-    assert paid(fake, "reward") == [200]
+    assert prolific.paid(fake, "reward") == [200]
 
 
 @pytest.mark.slow
 def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake, posted):
-    submission, _browser = begun(fake, posted)
+    submission, _browser = prolific.begun(fake, posted)
     fake.world.leave(submission, "TIMED-OUT")
     call_recruiters()
     for days in (12, 22):
@@ -152,9 +110,9 @@ def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake,
         if submission.status == "TIMED-OUT":
             claim(fake, posted, submission)
         call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
-    assert Session.objects.get().state == "approved"
-    assert RecruiterCharge.objects.get(kind="reward").amount == 2
+    assert (submission.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
+    assert models.Session.objects.get().state == "approved"
+    assert models.RecruiterCharge.objects.get(kind="reward").amount == 2
     assert not open_doubts().exists()
 
 
@@ -168,19 +126,19 @@ def test_who_is_paid_by_time_after_a_late_code_is_approved_and_charged_for(fake,
     ],
 )
 def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_left, there):
-    submission, _browser = begun(fake, posted)
-    first = approve_submitted(mturk)
+    submission, _browser = prolific.begun(fake, posted)
+    first = prolific.approve_submitted(mturk)
     entered = posted.codes.filter(outcome=code).values_list("code", flat=True).first()
     fake.world.enter(submission, entered or code)
-    minutes(3)
-    assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
+    prolific.minutes(3)
+    assert (submission.status, prolific.paid(fake, "reward")) == ("AWAITING REVIEW", [])
     doubt = open_doubts().get()
-    assert numbers(doubt.problem)[:2] == ["1", "2"]
+    assert prolific.numbers(doubt.problem)[:2] == ["1", "2"]
     assert str(APPROVAL_WAITS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
     call_recruiters()
     assert submission.status == there
-    assert not Intent.objects.filter(state="written").exists()
+    assert not models.Intent.objects.filter(state="written").exists()
     first.refresh_from_db()
     assert first.status == "Approved"
 
@@ -188,37 +146,37 @@ def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_le
 @pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_who_finishes_after_all_is_doubted_no_more(fake, posted, mturk, is_approved):
-    submission, browser = begun(fake, posted)
+    submission, browser = prolific.begun(fake, posted)
     if is_approved:
-        approve_submitted(mturk)
+        prolific.approve_submitted(mturk)
     claim(fake, posted, submission)
     call_recruiters()
     assert open_doubts().exists()
-    work(browser)
+    prolific.work(browser)
     call_recruiters()
     assert submission.status == ("APPROVED" if is_approved else "AWAITING REVIEW")
-    assert not Intent.objects.filter(kind="doubt").exists()
+    assert not models.Intent.objects.filter(kind="doubt").exists()
 
 
 def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
-    submission, browser, _answer = arrive(fake, posted)
-    session = Session.objects.get()
-    leave(browser, session)
+    submission, browser, _answer = prolific.arrive(fake, posted)
+    session = models.Session.objects.get()
+    prolific.leave(browser, session)
     session.refresh_from_db()
     fake.world.enter(submission, session.code)
     call_recruiters()
-    assert not Intent.objects.filter(kind="doubt").exists()
+    assert not models.Intent.objects.filter(kind="doubt").exists()
     clock.advance(timedelta(hours=25))
     call_recruiters()
     doubt = open_doubts().get()
-    assert str(Outcome.NO_CONSENT.label) in doubt.problem
+    assert str(models.Outcome.NO_CONSENT.label) in doubt.problem
     assert doubt.basis == {"category": "NO_DATA"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_place", [True, False])
 def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, mturk, has_place):
-    approve(mturk, hand_in(fake, posted))
+    prolific.approve(mturk, prolific.hand_in(fake, posted))
     if has_place:
         place = fake.world.arrive(fake.world.studies[posted.external_id])
     call_recruiters()
@@ -229,7 +187,7 @@ def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, 
         call_recruiters()
         assert open_doubts().get().session.submission_id == place.id
         return
-    assert reload(posted).n_payable_there == 0
+    assert prolific.reload(posted).n_payable_there == 0
     fake.calls.clear()
     call_recruiters()
     assert "submissions" not in fake.calls
@@ -240,50 +198,52 @@ def test_a_worker_with_a_screen_out_code_is_paid_once(
     fake, connection, hit_type, mturk, is_polled_first
 ):
     pay = {"screen_out_reward": Decimal("0.20"), "screen_out_places": 5}
-    study = publish(connection, hit_type, **pay)
-    submission, _browser = begun(fake, study, 2)
-    fake.world.enter(submission, completion_code(study, "screened_out"))
+    study = prolific.publish(connection, hit_type, **pay)
+    submission, _browser = prolific.begun(fake, study, 2)
+    fake.world.enter(submission, prolific.completion_code(study, "screened_out"))
     if is_polled_first:
         call_recruiters()
-    for assignment in Assignment.objects.filter(status="Submitted"):
+    for assignment in models.Assignment.objects.filter(status="Submitted"):
         mturk.approve_assignment(AssignmentId=assignment.public_id)
-    minutes(2)
-    assert paid(fake, "reward") == []
-    approval = Intent.objects.get(kind="approve")
+    prolific.minutes(2)
+    assert prolific.paid(fake, "reward") == []
+    approval = models.Intent.objects.get(kind="approve")
     assert (approval.state, approval.problem) == ("refused", str(SCREENED_OUT))
-    kinds = RecruiterCharge.objects.values_list("kind", flat=True)
-    assert set(kinds) == {"study", "screen_out"}
+    assert set(models.RecruiterCharge.objects.values_list("kind", flat=True)) == {
+        "study",
+        "screen_out",
+    }
 
 
 def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk):
-    submission, browser = begun(fake, posted)
+    submission, browser = prolific.begun(fake, posted)
     claim(fake, posted, submission)
     call_recruiters()
     doubt = open_doubts().get()
-    work(browser)
-    approve(mturk, submission)
+    prolific.work(browser)
+    prolific.approve(mturk, submission)
     with refused(InvalidParameter, "work_has_come"):
         decide_uncertain(intent=doubt, was_done=False)
     call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert (submission.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
     assert not open_doubts().exists()
 
 
 @pytest.mark.slow
 def test_a_rejection_of_work_in_the_minutes_of_grace_waits_for_its_late_code(fake, posted, mturk):
     fake.world.now = clock.now()
-    submission, browser, _answer = arrive(fake, posted)
+    submission, browser, _answer = prolific.arrive(fake, posted)
     fake.world.pass_time(timedelta(minutes=40))
-    work(browser, times=2)
-    reject(mturk, submission)
+    prolific.work(browser, times=2)
+    prolific.reject(mturk, submission)
     call_recruiters()
     assert submission.status == "TIMED-OUT"
-    fake.world.enter(submission, Session.objects.get().code)
+    fake.world.enter(submission, models.Session.objects.get().code)
     call_recruiters()
-    assert (submission.status, Session.objects.get().state) == ("REJECTED", "rejected")
+    assert (submission.status, models.Session.objects.get().state) == ("REJECTED", "rejected")
     fake.world.pass_time(timedelta(days=22))
     call_recruiters()
-    assert paid(fake, "reward") == []
+    assert prolific.paid(fake, "reward") == []
 
 
 def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(fake, posted):
@@ -294,15 +254,15 @@ def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(
     posted.refresh_from_db()
     assert posted.n_payable_there != 0
     place.status = "ACTIVE"
-    fake.world.enter(place, completion_code(posted))
+    fake.world.enter(place, prolific.completion_code(posted))
     call_recruiters()
     assert open_doubts().count() == 1
 
 
 @pytest.mark.slow
 def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fake, posted, mturk):
-    submission, _browser = begun(fake, posted)
-    first = Assignment.objects.get(status="Submitted")
+    submission, _browser = prolific.begun(fake, posted)
+    first = models.Assignment.objects.get(status="Submitted")
     claim(fake, posted, submission)
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
@@ -314,43 +274,43 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     call_recruiters()
     settle_doubt(is_left=True)
     call_recruiters()
-    assert (submission.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert (submission.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
 
 
 @pytest.mark.slow
 def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, mturk, handed_in):
     fake.fail_next("move_submission", "400")  # for want of money, say
-    approve(mturk, handed_in)
+    prolific.approve(mturk, handed_in)
     call_recruiters()
-    [refused] = Intent.objects.all()
+    [refused] = models.Intent.objects.all()
     assert (refused.state, handed_in.status) == ("refused", "AWAITING REVIEW")
-    first, reason = assignments(handed_in)[0], "x" * 120
+    first, reason = prolific.assignments(handed_in)[0], "x" * 120
     with pytest.raises(mturk.exceptions.RequestError):
         mturk.reject_assignment(AssignmentId=first, RequesterFeedback=reason)
     with pytest.raises(InvalidParameter):
         decide_uncertain(intent=refused, was_done=True)
     decide_uncertain(intent=refused, was_done=False)
     call_recruiters()
-    assert (handed_in.status, paid(fake, "reward")) == ("APPROVED", [200])
-    assert Session.objects.get().state == "approved"
+    assert (handed_in.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
+    assert models.Session.objects.get().state == "approved"
 
 
 def test_an_approval_during_a_look_has_the_study_looked_at_again(fake, posted, connection):
     stop_study(study=posted)
     call_recruiters()
-    before = RecruitedStudy.objects.get()
+    before = models.RecruitedStudy.objects.get()
     assert before.n_payable_there == 0
-    RecruitedStudy.objects.update(n_payable_there=None)  # as a decision does meanwhile
+    models.RecruitedStudy.objects.update(n_payable_there=None)  # as a decision does meanwhile
     follow_study(before, recruiter_of(connection))
-    assert RecruitedStudy.objects.get().n_payable_there is None
+    assert models.RecruitedStudy.objects.get().n_payable_there is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_returned", [True, False])
 def test_a_held_place_delays_an_erasure_for_thirty_days_at_most(fake, posted, is_returned):
-    submission, browser, _answer = arrive(fake, posted)
-    leave(browser)
-    worker = Session.objects.get().worker
+    submission, browser, _answer = prolific.arrive(fake, posted)
+    prolific.leave(browser)
+    worker = models.Session.objects.get().worker
     with refused(ErasureRefused, "place_held"):
         erase_worker(worker)
     if is_returned:
@@ -364,31 +324,31 @@ def test_a_held_place_delays_an_erasure_for_thirty_days_at_most(fake, posted, is
 @pytest.mark.parametrize("is_left", [True, False])
 def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, posted, is_left):
     """Nothing of it is at the review desk, where it could be decided on."""
-    submission, browser, _answer = arrive(fake, posted)
-    held = assignments(submission)
-    run_out_of_time(posted)
+    submission, browser, _answer = prolific.arrive(fake, posted)
+    held = prolific.assignments(submission)
+    prolific.run_out_of_time(posted)
     for public_id in held:
-        hit = Assignment.objects.get(public_id=public_id).hit
+        hit = models.Assignment.objects.get(public_id=public_id).hit
         for _ in range(2):
             accept_hit(worker=new_participant("recruiter"), hit=hit)
     for public_id in held:
         browser.post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
-    session = session_of(submission)
+    session = prolific.session_of(submission)
     assert session.outcome == "completed"
     fake.world.enter(submission, session.code)
-    minutes(2)
+    prolific.minutes(2)
     doubt = open_doubts().get()
     assert str(DONE_BY_OTHERS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
-    minutes(2)
+    prolific.minutes(2)
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
     assert not open_doubts().exists()
 
 
 @pytest.fixture
 def sent(panel):
-    work(came(panel, PID, "x1"), times=2)
-    return list(Assignment.objects.order_by("pk").values_list("public_id", flat=True))
+    prolific.work(prolific.came(panel, PID, "x1"), times=2)
+    return list(models.Assignment.objects.order_by("pk").values_list("public_id", flat=True))
 
 
 def turk_code(found):
@@ -396,38 +356,38 @@ def turk_code(found):
 
 
 def decisions():
-    return list(Intent.objects.order_by("pk").values_list("kind", flat=True))
+    return list(models.Intent.objects.order_by("pk").values_list("kind", flat=True))
 
 
 def test_approving_is_written_down_once_and_a_submission_is_not_decided_in_two_ways(mturk, sent):
-    movements = LedgerTransaction.objects.count()
+    movements = models.LedgerTransaction.objects.count()
     mturk.approve_assignment(AssignmentId=sent[0])
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.reject_assignment(AssignmentId=sent[1], RequesterFeedback="No.")
     assert turk_code(found) == "InvalidAssignmentState"
-    assert Assignment.objects.get(public_id=sent[1]).status == "Submitted"
+    assert models.Assignment.objects.get(public_id=sent[1]).status == "Submitted"
     mturk.approve_assignment(AssignmentId=sent[1])
     assert decisions() == ["approve"]
-    assert Session.objects.get().state == "approved"
-    assert LedgerTransaction.objects.count() == movements
+    assert models.Session.objects.get().state == "approved"
+    assert models.LedgerTransaction.objects.count() == movements
     assert make_batch() is None
 
 
 def test_a_rejection_is_overridden(mturk, sent):
     for assignment in sent:
         mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Half is missing.")
-    assert (decisions(), Session.objects.get().state) == (["reject"], "rejected")
-    assert not WorkerMessage.objects.exists()
+    assert (decisions(), models.Session.objects.get().state) == (["reject"], "rejected")
+    assert not models.WorkerMessage.objects.exists()
     with pytest.raises(mturk.exceptions.RequestError):
         mturk.approve_assignment(AssignmentId=sent[0])
     mturk.approve_assignment(AssignmentId=sent[0], OverrideRejection=True)
     # The rejection, which was not sent yet, is sent no more.
-    assert (decisions(), Session.objects.get().state) == (["approve"], "approved")
+    assert (decisions(), models.Session.objects.get().state) == (["approve"], "approved")
 
 
 def test_what_time_approves_is_approved_at_the_recruiter(mturk, sent, requester):
     assert approve_overdue() == 0
-    Assignment.objects.update(auto_approval_at="2020-01-01T00:00Z")
+    models.Assignment.objects.update(auto_approval_at="2020-01-01T00:00Z")
     for hit in requester.hits.all():
         type(hit).objects.filter(pk=hit.pk).update(next_transition_at="2020-01-01T00:00Z")
     lifecycle.sweep(clock.now())
@@ -437,9 +397,9 @@ def test_what_time_approves_is_approved_at_the_recruiter(mturk, sent, requester)
 
 
 def test_a_bonus_is_the_recruiters_to_pay_and_under_a_token_once(mturk, sent):
-    worker_id = Session.objects.get().worker.worker_id
+    worker_id = models.Session.objects.get().worker.worker_id
     bonus = {"WorkerId": worker_id, "AssignmentId": sent[0], "BonusAmount": "1.50", "Reason": "!"}
-    movements = LedgerTransaction.objects.count()
+    movements = models.LedgerTransaction.objects.count()
     mturk.send_bonus(**bonus, UniqueRequestToken="t")
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.send_bonus(**bonus, UniqueRequestToken="t")
@@ -447,22 +407,24 @@ def test_a_bonus_is_the_recruiters_to_pay_and_under_a_token_once(mturk, sent):
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.send_bonus(**bonus | {"WorkerId": "A" * 14})
     assert "A" * 14 in str(found.value)
-    assert Intent.objects.get().amount == Decimal("1.50")
-    assert not BonusPayment.objects.exists()
-    assert LedgerTransaction.objects.count() == movements
+    assert models.Intent.objects.get().amount == Decimal("1.50")
+    assert not models.BonusPayment.objects.exists()
+    assert models.LedgerTransaction.objects.count() == movements
 
 
 def test_another_currency_is_refused_and_who_is_blocked_screened_out(mturk, sent, panel):
     panel.connection.settings = {"currency": "GBP"}
     panel.connection.save()
-    worker_id = Session.objects.get().worker.worker_id
+    worker_id = models.Session.objects.get().worker.worker_id
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.send_bonus(WorkerId=worker_id, AssignmentId=sent[0], BonusAmount="1", Reason="!")
     assert "GBP" in str(found.value)
-    assert not Intent.objects.exists()
-    mturk.create_worker_block(WorkerId=Session.objects.get().worker.worker_id, Reason="Careless")
-    page = text_of(came(panel, PID, "x2").get("/worker/study/", follow=True))
-    assert completion_code(panel, "screened_out") in page
+    assert not models.Intent.objects.exists()
+    mturk.create_worker_block(
+        WorkerId=models.Session.objects.get().worker.worker_id, Reason="Careless"
+    )
+    page = text_of(prolific.came(panel, PID, "x2").get("/worker/study/", follow=True))
+    assert prolific.completion_code(panel, "screened_out") in page
 
 
 def test_the_participants_file_is_the_requesters_and_audited(
@@ -472,32 +434,34 @@ def test_the_participants_file_is_the_requesters_and_audited(
     where = f"/requester-console/{requester.public_id}/channels/{panel.token}/join.csv"
     assert owner.get(where).status_code == 405
     assert ada.post(where).status_code in (302, 403, 404)
-    assert not AuditEntry.objects.filter(action="study.export_join").exists()
+    assert not models.AuditEntry.objects.filter(action="study.export_join").exists()
     (row,) = csv.DictReader(io.StringIO(text_of(owner.post(where))))
-    session = Session.objects.get()
+    session = models.Session.objects.get()
     assert (row["submission_id"], row["participant_id"]) == ("x1", PID)
     assert (row["worker_id"], row["code"]) == (session.worker.worker_id, session.code)
     assert (row["n_hits"], row["n_handed_in"], row["decision"]) == ("2", "2", "approve")
     assert row["reason"] == "'=thanks"
-    assert AuditEntry.objects.get(action="study.export_join").user.username == "rita"
+    assert models.AuditEntry.objects.get(action="study.export_join").user.username == "rita"
     listed = mturk.list_assignments_for_hit(HITId=panel.hit_type.hits.first().public_id)
     assert PID not in str(listed)
 
 
 def test_of_a_panel_that_is_not_called_messages_are_not_said_to_be_sent(mturk, sent, panel, worker):
     [failure] = mturk.notify_workers(
-        Subject="Hello", MessageText="More.", WorkerIds=[Session.objects.get().worker.worker_id]
+        Subject="Hello",
+        MessageText="More.",
+        WorkerIds=[models.Session.objects.get().worker.worker_id],
     )["NotifyWorkersFailureStatuses"]
     assert failure["NotifyWorkersFailureMessage"]
-    assert not Intent.objects.exists()
-    assert not WorkerMessage.objects.exists()
+    assert not models.Intent.objects.exists()
+    assert not models.WorkerMessage.objects.exists()
     panel.connection.encrypted_token = encrypt("token")
     panel.connection.save()
-    ids = [Session.objects.get().worker.worker_id, worker.worker_id]
+    ids = [models.Session.objects.get().worker.worker_id, worker.worker_id]
     answer = mturk.notify_workers(Subject="Hello", MessageText="More tomorrow.", WorkerIds=ids)
     assert [each["WorkerId"] for each in answer["NotifyWorkersFailureStatuses"]] == ids[1:]
-    assert Intent.objects.get().text == "Hello\n\nMore tomorrow."
-    assert not WorkerMessage.objects.exists()
+    assert models.Intent.objects.get().text == "Hello\n\nMore tomorrow."
+    assert not models.WorkerMessage.objects.exists()
 
 
 # Demographics and statuses
@@ -509,7 +473,7 @@ def home(study):
 
 @pytest.fixture
 def asked(fake, posted):
-    submission = hand_in(fake, posted)
+    submission = prolific.hand_in(fake, posted)
     assert fetch_demographics(study=posted) == 1
     return submission
 
@@ -517,16 +481,15 @@ def asked(fake, posted):
 def test_they_are_kept_encrypted_and_exported_without_what_leads_to_somebody(
     fake, posted, asked, owner
 ):
-    row = SessionDemographics.objects.get()
-    assert "United Kingdom" not in row.encrypted_answers
+    assert "United Kingdom" not in models.SessionDemographics.objects.get().encrypted_answers
     assert "demographics.csv" in text_of(owner.get(home(posted)))
     content = text_of(owner.post(f"{home(posted)}demographics.csv"))
     assert not any(each in content for each in (asked.id, asked.participant, asked.entered_code))
     (line,) = csv.DictReader(io.StringIO(content))
-    assert line["worker_id"] == Session.objects.get().worker.worker_id
+    assert line["worker_id"] == models.Session.objects.get().worker.worker_id
     assert set(line) == {"worker_id", "Age", "Sex", "Country of residence"}
     assert line["Country of residence"] == "United Kingdom"
-    assert AuditEntry.objects.get(action="study.export_demographics").user.username == "rita"
+    assert models.AuditEntry.objects.get(action="study.export_demographics").user.username == "rita"
     owner.post(f"{home(posted)}demographics/")
     assert Job.objects.filter(kind="fetch_demographics").exists()
     listed = (
@@ -539,30 +502,30 @@ def test_they_are_kept_encrypted_and_exported_without_what_leads_to_somebody(
 @pytest.mark.slow
 def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, posted, asked):
     fetch_demographics(study=posted)
-    worker = WorkerAccount.objects.get()
+    worker = models.WorkerAccount.objects.get()
     assert "United Kingdom" in str(export(worker))
-    Assignment.objects.update(status="Approved")
+    models.Assignment.objects.update(status="Approved")
     erase_worker(worker)
-    assert not SessionDemographics.objects.exists()
+    assert not models.SessionDemographics.objects.exists()
     assert fetch_demographics(study=posted) == 0
-    assert not SessionDemographics.objects.exists()
+    assert not models.SessionDemographics.objects.exists()
 
 
 @pytest.mark.slow
 def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted, asked):
-    left, _browser = begun(fake, posted)
-    stopped, _browser = begun(fake, posted)
+    left, _browser = prolific.begun(fake, posted)
+    stopped, _browser = prolific.begun(fake, posted)
     fetch_demographics(study=posted)
-    assert SessionDemographics.objects.count() == 3
-    session = session_of(stopped)
+    assert models.SessionDemographics.objects.count() == 3
+    session = prolific.session_of(stopped)
     end_session(session=session, outcome="no_consent")
-    assert not SessionDemographics.objects.filter(session=session).exists()
-    arrive(fake, posted)  # and sends nothing
+    assert not models.SessionDemographics.objects.filter(session=session).exists()
+    prolific.arrive(fake, posted)  # and sends nothing
     fake.world.leave(left)
     call_recruiters()
-    assert SessionDemographics.objects.count() == 1
+    assert models.SessionDemographics.objects.count() == 1
     assert fetch_demographics(study=posted) == 1
-    assert SessionDemographics.objects.get().session.submission_id == asked.id
+    assert models.SessionDemographics.objects.get().session.submission_id == asked.id
 
 
 def test_they_change_their_key(fake, posted, asked, settings, tmp_path):
@@ -576,13 +539,13 @@ def test_they_change_their_key(fake, posted, asked, settings, tmp_path):
 
 @pytest.mark.parametrize("fault", ["drop", "lose", "429", "500"])
 def test_what_is_not_answered_is_said_and_nothing_is_kept(fake, posted, fault):
-    hand_in(fake, posted)
+    prolific.hand_in(fake, posted)
     fake.fail_next("demographic_export", fault)
     with pytest.raises(InvalidParameter):
         call_command("fetch_demographics", posted.token)
-    assert not SessionDemographics.objects.exists()
+    assert not models.SessionDemographics.objects.exists()
     call_command("fetch_demographics", posted.token)
-    assert SessionDemographics.objects.count() == 1
+    assert models.SessionDemographics.objects.count() == 1
 
 
 def test_closing_a_posted_study_stops_it_at_its_recruiter(fake, posted, owner):
@@ -591,47 +554,46 @@ def test_closing_a_posted_study_stops_it_at_its_recruiter(fake, posted, owner):
     assert (posted.state, posted.action) == ("active", "stop")
     perform_action(posted.pk, posted.action_number)
     posted.refresh_from_db()
-    there = fake.world.studies[posted.external_id]
-    assert (posted.state, there.status) == ("stopped", "COMPLETED")
+    assert (posted.state, fake.world.studies[posted.external_id].status) == ("stopped", "COMPLETED")
 
 
 def test_a_posted_study_whose_token_is_gone_stays_open_and_that_is_said(posted, connection, owner):
     disconnect(connection=connection)
     assert message_codes(owner.post(f"{home(posted)}close/", follow=True)) == ["disconnected"]
-    assert RecruitedStudy.objects.get().state == "active"
+    assert models.RecruitedStudy.objects.get().state == "active"
 
 
 def test_what_the_recruiter_decided_is_taken_over_once(done):
-    movements = LedgerTransaction.objects.count()
+    movements = models.LedgerTransaction.objects.count()
     file = "Submission ID,Participant ID,Status\nx1,,APPROVED\nx2,,RETURNED\n"
-    assert take_over(done, file).n_changed == 2
-    assert statuses() == ["Approved", "Approved", "Returned", "Returned"]
-    states = dict(Session.objects.values_list("submission_id", "state"))
+    assert prolific.take_over(done, file).n_changed == 2
+    assert prolific.statuses() == ["Approved", "Approved", "Returned", "Returned"]
+    states = dict(models.Session.objects.values_list("submission_id", "state"))
     assert states == {"x1": "approved", "x2": "returned"}
-    again = take_over(done, file)
+    again = prolific.take_over(done, file)
     assert (again.n_changed, again.n_unchanged) == (0, 2)
-    assert not Intent.objects.exists()
-    assert LedgerTransaction.objects.count() == movements
-    assert AuditEntry.objects.filter(action="study.import_statuses").count() == 2
+    assert not models.Intent.objects.exists()
+    assert models.LedgerTransaction.objects.count() == movements
+    assert models.AuditEntry.objects.filter(action="study.import_statuses").count() == 2
 
 
 def test_an_approval_there_stands_against_a_rejection_here(done, mturk):
-    for assignment in Assignment.objects.filter(status="Submitted"):
+    for assignment in models.Assignment.objects.filter(status="Submitted"):
         mturk.reject_assignment(AssignmentId=assignment.public_id, RequesterFeedback="No. " * 30)
-    take_over(done, "submission_id,status\nx1,approved\n")
-    assert statuses() == ["Accepted", "Accepted", "Approved", "Approved"]
+    prolific.take_over(done, "submission_id,status\nx1,approved\n")
+    assert prolific.statuses() == ["Accepted", "Accepted", "Approved", "Approved"]
 
 
 def test_what_a_program_approved_is_done_when_the_file_says_so_and_not_rejected(done, mturk):
-    for assignment in Assignment.objects.filter(status="Submitted"):
+    for assignment in models.Assignment.objects.filter(status="Submitted"):
         mturk.approve_assignment(AssignmentId=assignment.public_id)
-    result = take_over(done, "submission_id,status,reason\nx1,rejected,Too fast\n")
+    result = prolific.take_over(done, "submission_id,status,reason\nx1,rejected,Too fast\n")
     assert result.n_changed == 0
     assert [each.partition(":")[0] for each in result.contradictions] == ["x1"]
-    assert statuses() == ["Accepted", "Accepted", "Approved", "Approved"]
-    assert Intent.objects.get().state == "written"
-    assert take_over(done, "submission_id,status\nx1,approved\n").n_changed == 1
-    assert Intent.objects.get().state == "done"
+    assert prolific.statuses() == ["Accepted", "Accepted", "Approved", "Approved"]
+    assert models.Intent.objects.get().state == "written"
+    assert prolific.take_over(done, "submission_id,status\nx1,approved\n").n_changed == 1
+    assert models.Intent.objects.get().state == "done"
 
 
 @pytest.mark.parametrize(
@@ -644,8 +606,8 @@ def test_what_a_program_approved_is_done_when_the_file_says_so_and_not_rejected(
     ],
 )
 def test_participations_end_as_the_recruiter_says(done, status, state, outcome):
-    take_over(done, f"PROLIFIC_PID,status\n{OTHER_PID},{status}\n")
-    session = Session.objects.get(submission_id="x2")
+    prolific.take_over(done, f"PROLIFIC_PID,status\n{OTHER_PID},{status}\n")
+    session = models.Session.objects.get(submission_id="x2")
     assert (session.state, session.outcome) == (state, outcome)
 
 
@@ -659,45 +621,44 @@ def test_a_file_with_an_error_changes_nothing(done):
     ):
         text = f"submission_id,participant_id,status\n{lines}\nx2,,returned\n"
         with refused(InvalidStatusFile, code) as found:
-            take_over(done, text)
+            prolific.take_over(done, text)
         assert "panel.csv" in str(found.value)
-        assert numbers(found.value)[0] == line
-        assert statuses() == ["Accepted", "Accepted", "Submitted", "Submitted"]
+        assert prolific.numbers(found.value)[0] == line
+        assert prolific.statuses() == ["Accepted", "Accepted", "Submitted", "Submitted"]
 
 
 def test_who_came_twice_needs_the_submission_and_of_who_is_asked_no_file_is_taken(done):
-    Session.objects.filter(submission_id="x2").update(
-        worker=Session.objects.get(submission_id="x1").worker
+    models.Session.objects.filter(submission_id="x2").update(
+        worker=models.Session.objects.get(submission_id="x1").worker
     )
     with refused(InvalidStatusFile, "ambiguous_participant"):
-        take_over(done, f"participant_id,status\n{PID},approved\n")
-    take_over(done, f"participant_id,submission_id,status\n{PID},x1,approved\n")
-    assert Session.objects.get(submission_id="x1").state == "approved"
+        prolific.take_over(done, f"participant_id,status\n{PID},approved\n")
+    prolific.take_over(done, f"participant_id,submission_id,status\n{PID},x1,approved\n")
+    assert models.Session.objects.get(submission_id="x1").state == "approved"
     type(done.connection).objects.update(encrypted_token="x")
     done.connection.refresh_from_db()
     with refused(InvalidStatusFile, "asked_by_api"):
-        take_over(done, "submission_id,status\n")
+        prolific.take_over(done, "submission_id,status\n")
 
 
 def test_our_own_file_is_read_with_its_signs_against_formulas(panel, owner):
-    work(came(panel, PID, "%2Bx"), times=2)
+    prolific.work(prolific.came(panel, PID, "%2Bx"), times=2)
     ours = text_of(owner.post(f"{home(panel)}join.csv"))
     assert "'+x," in ours
     decided = ours.replace(",finished,", ",approved,")
     wrong = SimpleUploadedFile("p.csv", b"a,b\n")
-    page = text_of(owner.post(f"{home(panel)}statuses/", {"statuses-file": wrong}))
-    assert "p.csv" in page
-    assert Session.objects.get().state == "finished"
+    assert "p.csv" in text_of(owner.post(f"{home(panel)}statuses/", {"statuses-file": wrong}))
+    assert models.Session.objects.get().state == "finished"
     file = SimpleUploadedFile("p.csv", decided.encode())
     owner.post(f"{home(panel)}statuses/", {"statuses-file": file})
-    assert Session.objects.get().state == "approved"
+    assert models.Session.objects.get().state == "approved"
 
 
 def test_the_command_imports_unless_it_is_dry(done, tmp_path, capsys):
     path = tmp_path / "panel.csv"
     path.write_text("submission_id,status\nx1,approved\n")
     call_command("import_participant_statuses", done.token, str(path), "--dry-run")
-    assert "Submitted" in statuses()
+    assert "Submitted" in prolific.statuses()
     call_command("import_participant_statuses", done.token, str(path), "--json")
     facts = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert facts == {"n_changed": 1, "n_unchanged": 0, "contradictions": []}
@@ -711,29 +672,29 @@ def test_the_command_imports_unless_it_is_dry(done, tmp_path, capsys):
 
 @pytest.fixture
 def erased(fake, posted):
-    submission = hand_in(fake, posted)
+    submission = prolific.hand_in(fake, posted)
     facts = {"submission_id": submission.id, "received_at": clock.now()}
-    RecruiterEvent.objects.create(connection=posted.connection, event_id="e1", **facts)
-    Assignment.objects.update(status="Rejected")
-    erase_worker(Session.objects.get().worker)
+    models.RecruiterEvent.objects.create(connection=posted.connection, event_id="e1", **facts)
+    models.Assignment.objects.update(status="Rejected")
+    erase_worker(models.Session.objects.get().worker)
     return submission
 
 
 def nobody_is_known():
-    return not Session.objects.exists() and not Participant.objects.exists()
+    return not models.Session.objects.exists() and not models.Participant.objects.exists()
 
 
 def test_what_their_recruiter_lists_brings_nobody_back_and_is_charged_once(fake, posted, erased):
-    minutes(3)
+    prolific.minutes(3)
     assert nobody_is_known()
-    assert not Intent.objects.exists()
-    assert not RecruiterCharge.objects.filter(kind="reward").exists()
+    assert not models.Intent.objects.exists()
+    assert not models.RecruiterCharge.objects.filter(kind="reward").exists()
     fake.world.pass_time(timedelta(days=22))
-    minutes(3)
-    [charge] = RecruiterCharge.objects.filter(kind="reward")
+    prolific.minutes(3)
+    [charge] = models.RecruiterCharge.objects.filter(kind="reward")
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
     assert erased.id not in charge.external_id
-    assert (erased.status, paid(fake, "reward")) == ("APPROVED", [200])
+    assert (erased.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
     assert nobody_is_known()
 
 
@@ -743,26 +704,26 @@ def test_whose_approval_was_not_sent_is_charged_for_if_paid(
     fake, posted, mturk, how, n_paid, handed_in
 ):
     disconnect(connection=posted.connection)
-    approve(mturk, handed_in)
-    erase_worker(Session.objects.get().worker)
+    prolific.approve(mturk, handed_in)
+    erase_worker(models.Session.objects.get().worker)
     if how == "left":
         fake.world.leave(handed_in)
     fake.world.pass_time(timedelta(days=22))
-    connect(fake, posted.requester)
-    minutes(3)
-    charges = RecruiterCharge.objects.filter(kind="reward")
-    assert (charges.count(), len(paid(fake, "reward"))) == (n_paid, n_paid)
+    prolific.connect(fake, posted.requester)
+    prolific.minutes(3)
+    charges = models.RecruiterCharge.objects.filter(kind="reward")
+    assert (charges.count(), len(prolific.paid(fake, "reward"))) == (n_paid, n_paid)
     assert nobody_is_known()
 
 
 @pytest.mark.parametrize("how", ["RETURNED", "TIMED-OUT"])
 def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
     before = free_and_needed(posted)
-    submission, _browser, _answer = arrive(fake, posted)
+    submission, _browser, _answer = prolific.arrive(fake, posted)
     fake.world.leave(submission, how)
     call_recruiters()
     assert free_and_needed(posted) == before == (4, 4)
-    erase_worker(Session.objects.get().worker)
+    erase_worker(models.Session.objects.get().worker)
     call_recruiters()
     assert free_and_needed(posted) == before
 
@@ -784,11 +745,11 @@ def test_erased_work_holds_a_place_if_paid_and_none_if_rejected(fake, posted, er
 def test_the_link_of_an_erased_participation_is_refused_and_nothing_says_which_it_was(
     fake, posted, erased, settings
 ):
-    answer = join(posted, erased)
+    answer = prolific.join(posted, erased)
     assert (answer.status_code, answer.context["code"]) == (400, "erased")
     assert nobody_is_known()
-    assert ErasedSubmission.objects.get().seal != erased.id
-    assert RecruiterEvent.objects.get().submission_id == ""
+    assert models.ErasedSubmission.objects.get().seal != erased.id
+    assert models.RecruiterEvent.objects.get().submission_id == ""
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     call_recruiters()
     assert nobody_is_known()  # recognised by the earlier key, too
@@ -798,40 +759,40 @@ def test_the_link_of_an_erased_participation_is_refused_and_nothing_says_which_i
 def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, posted, handed_in):
     fake.world.approve(handed_in)
     call_recruiters()
-    charge = RecruiterCharge.objects.get(kind="reward")
+    charge = models.RecruiterCharge.objects.get(kind="reward")
     assert charge.external_id == handed_in.id
-    erase_worker(Session.objects.get().worker)
+    erase_worker(models.Session.objects.get().worker)
     body = {"event_type": "submission.status.change", "resource_id": handed_in.id}
     assert send_by_hand(posted.connection, fake.world.hooks.secret, body).status_code == 200
-    assert not RecruiterEvent.objects.exclude(submission_id="").exists()
+    assert not models.RecruiterEvent.objects.exclude(submission_id="").exists()
     call_recruiters()
-    [after] = RecruiterCharge.objects.filter(kind="reward")
+    [after] = models.RecruiterCharge.objects.filter(kind="reward")
     assert (after.amount, after.external_id) == (charge.amount, f"erased:{charge.pk}")
 
 
 @pytest.mark.slow
 def test_pay_before_an_erasure_is_charged_once_its_price_is_known(fake, posted, monkeypatch):
-    fake.world.approve(hand_in(fake, posted))
+    fake.world.approve(prolific.hand_in(fake, posted))
     with monkeypatch.context() as unheard:
         is_price = lambda path, _query: "cost-calc" in path  # noqa: E731
         answer_wrongly(unheard, is_price, {"total_cost": None})
         call_recruiters()
-    assert Session.objects.get().state == "approved"
-    erase_worker(Session.objects.get().worker)
-    assert not RecruiterCharge.objects.filter(kind="reward").exists()
-    minutes(2)
-    [charge] = RecruiterCharge.objects.filter(kind="reward")
+    assert models.Session.objects.get().state == "approved"
+    erase_worker(models.Session.objects.get().worker)
+    assert not models.RecruiterCharge.objects.filter(kind="reward").exists()
+    prolific.minutes(2)
+    [charge] = models.RecruiterCharge.objects.filter(kind="reward")
     assert (charge.amount, charge.study, charge.session) == (2, posted, None)
-    assert paid(fake, "reward") == [200]
+    assert prolific.paid(fake, "reward") == [200]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["written", "sent", "uncertain"])
 def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in):
-    Assignment.objects.update(status="Approved")
-    session = session_of(handed_in)
+    models.Assignment.objects.update(status="Approved")
+    session = prolific.session_of(handed_in)
     facts = {"connection": session.connection, "session": session, "created_at": clock.now()}
-    Intent.objects.create(kind="approve", key="approve:1", state=state, **facts)
+    models.Intent.objects.create(kind="approve", key="approve:1", state=state, **facts)
     with refused(ErasureRefused, "open_calls"):
         erase_worker(session.worker)
     clock.advance(timedelta(days=31))
@@ -845,17 +806,17 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in
 @pytest.mark.parametrize("kind", ["approve", "reject"])
 def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatch, kind, handed_in):
     """Time approves; or work is rejected that the ledger pays for, whose worker reads why."""
-    worker, is_held = Session.objects.get().worker, Event()
+    worker, is_held = models.Session.objects.get().worker, Event()
     if kind == "approve":
-        RecruitedStudy.objects.update(n_payable_there=0)
+        models.RecruitedStudy.objects.update(n_payable_there=0)
         clock.advance(timedelta(days=4))
-        lifecycle.settle_due(Hit.objects.all(), now=clock.now())
+        lifecycle.settle_due(models.Hit.objects.all(), now=clock.now())
         module, name, decide = intents, "last_decision", intents.approve_overdue
     else:
-        WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
-        Assignment.objects.update(paid_by="ledger")
-        first, second = assignments(handed_in)
-        Assignment.objects.filter(public_id=second).update(status="Rejected")
+        models.WorkerAccount.objects.update(paid_by="ledger", payee_id=F("pk"))
+        models.Assignment.objects.update(paid_by="ledger")
+        first, second = prolific.assignments(handed_in)
+        models.Assignment.objects.filter(public_id=second).update(status="Rejected")
         module, name = review, "reject"
         facts = {"public_id": first, "feedback": "Not careful. " * 10}
         decide = partial(intents.reject_assignment, requester=posted.requester, **facts)
@@ -880,5 +841,5 @@ def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatc
     monkeypatch.setattr(module, name, slowly)
     with ThreadPoolExecutor(2) as pool:
         assert next(iter(pool.map(closing, (decide, erase)))) == (1 if kind == "approve" else None)
-    assert Intent.objects.get(kind=kind).state == "written"
+    assert models.Intent.objects.get(kind=kind).state == "written"
     assert worker.messages.count() == (0 if kind == "approve" else 1)

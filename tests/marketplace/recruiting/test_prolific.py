@@ -19,19 +19,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from benchmarks.fake_prolific import operations
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import (
-    Assignment,
-    AuditEntry,
-    Hit,
-    Intent,
-    LedgerTransaction,
-    RecruitedStudy,
-    RecruiterCharge,
-    RecruiterConnection,
-    Session,
-)
 from marketplace.money.reconciliation import store_audit
 from marketplace.money.transfers import make_batch
 from marketplace.people.erasure import erasure_obstacles
@@ -52,35 +41,8 @@ from marketplace.recruiting.sessions import end_session
 from marketplace.recruiting.standing import studies_of
 from marketplace.recruiting.submissions import PASSED_ON
 from tests.codes import refused
+from tests.marketplace import prolific
 from tests.marketplace.conftest import make_type
-from tests.marketplace.prolific import (
-    FAULTS,
-    REASON,
-    approve,
-    approve_submitted,
-    arrive,
-    ask_for_more,
-    assignments,
-    begun,
-    charges,
-    completion_code,
-    connect,
-    create_hits,
-    draft,
-    hand_in,
-    join,
-    minutes,
-    numbers,
-    paid,
-    pay_in_pounds,
-    publish,
-    reject,
-    reload,
-    session_of,
-    statuses,
-    submit_page,
-    work,
-)
 from tests.marketplace.test_worker_site import require, text_of
 
 
@@ -95,9 +57,9 @@ from tests.marketplace.test_worker_site import require, text_of
 )
 def test_a_token_workspace_or_project_that_is_wrong_is_refused(fake, requester, changed, code):
     with refused(InvalidParameter, code) as found:
-        connect(fake, requester, name="Other", **changed)
+        prolific.connect(fake, requester, name="Other", **changed)
     assert all(value in str(found.value) for name, value in changed.items() if name != "token")
-    assert not RecruiterConnection.objects.filter(name="Other").exists()
+    assert not models.RecruiterConnection.objects.filter(name="Other").exists()
 
 
 def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_type, fake, posted):
@@ -109,9 +71,9 @@ def test_places_are_the_judgments_that_are_wanted_by_a_participants_hits(hit_typ
     assert there.facts["reward"] == 150
     ids = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     assert there.facts["external_study_url"].endswith(ids)
-    hand_in(fake, posted)
+    prolific.hand_in(fake, posted)
     assert free_and_needed(posted) == (3, 3)
-    RecruitedStudy.objects.update(state="paused")
+    models.RecruitedStudy.objects.update(state="paused")
     assert (places_for(hit_type, 2), places_for(hit_type, 3)) == (3, 2)
     assert places_for(hit_type, 100) == 2  # as many as one HIT wants judgments
 
@@ -121,22 +83,22 @@ def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection,
     def too_many(expected, act):
         with refused(InvalidParameter, "too_many_places") as found:
             act()
-        assert numbers(found.value) == expected
+        assert prolific.numbers(found.value) == expected
 
-    too_many(["8", "4"], lambda: draft(connection, hit_type, places=5))
-    study, cost = draft(connection, hit_type)
-    late, _cost = draft(connection, hit_type)
+    too_many(["8", "4"], lambda: prolific.draft(connection, hit_type, places=5))
+    study, cost = prolific.draft(connection, hit_type)
+    late, _cost = prolific.draft(connection, hit_type)
     publish_study(study=study, confirmed=cost.total)
-    hand_in(fake, study)
+    prolific.hand_in(fake, study)
     too_many(["6", "3", "3"], lambda: price_places(study=study, total=5))
     too_many(["6", "3", "3"], lambda: publish_study(study=late, confirmed=cost.total))
     for _place in range(3):
-        hand_in(fake, study)
+        prolific.hand_in(fake, study)
     for act in (
         lambda: publish_study(study=late, confirmed=cost.total),
         lambda: price_places(study=study, total=5),
         lambda: set_places(study=study, total=5),
-        lambda: draft(connection, hit_type, places=1),
+        lambda: prolific.draft(connection, hit_type, places=1),
     ):
         with refused(InvalidParameter, "no_judgment_left"):
             act()
@@ -144,7 +106,7 @@ def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection,
     # Published by a try whose answer was lost, it is not refused.
     assert publish_study(study=study, confirmed=cost.total).total == 8
     set_places(study=study, total=4)  # as many as there are
-    ask_for_more(mturk, hit_type)
+    prolific.ask_for_more(mturk, hit_type)
     assert price_places(study=study, total=6).total == 4
     too_many(["4", "2"], lambda: price_places(study=study, total=7))
 
@@ -152,7 +114,7 @@ def test_no_more_places_are_sold_than_judgments_need(hit_type, fake, connection,
 def test_it_is_published_for_the_amount_that_is_typed_back_and_its_own_reward(
     connection, hit_type, fake
 ):
-    study, cost = draft(connection, hit_type)
+    study, cost = prolific.draft(connection, hit_type)
     assert (cost.total, cost.currency) == (Decimal(8), "GBP")
     with refused(InvalidParameter, "not_confirmed") as found:
         publish_study(study=study, confirmed=Decimal(7))
@@ -161,21 +123,21 @@ def test_it_is_published_for_the_amount_that_is_typed_back_and_its_own_reward(
     fake.world.change_reward(there, 450)
     with refused(InvalidParameter, "reward_changed") as found:
         publish_study(study=study, confirmed=cost.total)
-    assert numbers(found.value) == ["4.50", "1.50"]
+    assert prolific.numbers(found.value) == ["4.50", "1.50"]
     fake.world.change_reward(there, 150)
     assert there.status == "UNPUBLISHED"
-    assert reload(hit_type).paid_by == "ledger"
+    assert prolific.reload(hit_type).paid_by == "ledger"
     assert Client().get(f"/join/{study.token}/?PROLIFIC_PID=a").status_code == 410
     publish_study(study=study, confirmed=Decimal(8))
-    charge = RecruiterCharge.objects.get()
+    charge = models.RecruiterCharge.objects.get()
     assert (there.status, charge.kind) == ("ACTIVE", "study")
     assert (charge.amount, charge.currency) == (8, "GBP")
     set_places(study=study, total=study.places)  # costs nothing more
-    assert charges() == [8]
+    assert prolific.charges() == [8]
 
 
 def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection, hit_type, fake):
-    study, cost = draft(connection, hit_type, reward=Decimal("1.00"), minutes=5, places=1)
+    study, cost = prolific.draft(connection, hit_type, reward=Decimal("1.00"), minutes=5, places=1)
     assert cost.total == Decimal("1.3333")
     with refused(InvalidParameter, "not_confirmed") as found:
         publish_study(study=study, confirmed=Decimal("1.34"))
@@ -183,13 +145,13 @@ def test_a_cost_with_fractions_of_a_penny_is_typed_back_to_the_penny(connection,
     publish_study(study=study, confirmed=Decimal("1.33"))
     set_places(study=study, total=3, confirmed=Decimal("2.67"))
     assert fake.world.studies[study.external_id].places == 3
-    assert reload(study).quoted_cost == Decimal("2.6667")
+    assert prolific.reload(study).quoted_cost == Decimal("2.6667")
 
 
 def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, mturk, fake):
     there = fake.world.studies[posted.external_id]
     fake.world.change_reward(there, 450)
-    ask_for_more(mturk, posted.hit_type)
+    prolific.ask_for_more(mturk, posted.hit_type)
     for buy in (price_places, set_places):
         with refused(InvalidParameter, "reward_changed"):
             buy(study=posted, total=5)
@@ -197,7 +159,7 @@ def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, m
     with fake.lock:
         operations.change_study(fake.world, {"total_available_places": 5}, there.id)
     call_recruiters()
-    assert charges() == [8, 16, 6]  # four raised, one more
+    assert prolific.charges() == [8, 16, 6]  # four raised, one more
 
 
 @pytest.mark.slow
@@ -213,25 +175,25 @@ def test_made_up_arrivals_turn_nobody_away(fake, posted, monkeypatch):
     for _press in range(3):
         assert Client().post(f"{path}&SESSION_ID={'d' * 24}").status_code == 400
     assert len(asked) == 1
-    first, _browser, answer = arrive(fake, posted)
+    first, _browser, answer = prolific.arrive(fake, posted)
     assert answer.status_code == 302
     for n in range(MOST_UNKNOWN + 5):
         assert Client().post(f"{path}&SESSION_ID={n:024d}").status_code == 400
     assert len(asked) == MOST_UNKNOWN + 1
     # Whoever is in the study comes back, and whoever is elsewhere comes.
-    assert join(posted, first).status_code == 302
+    assert prolific.join(posted, first).status_code == 302
     second = fake.world.arrive(fake.world.studies[posted.external_id])
-    assert join(posted, second).context["code"] == "not_asked"
-    assert join(posted, second, Client(REMOTE_ADDR="192.0.2.9")).status_code == 302
+    assert prolific.join(posted, second).context["code"] == "not_asked"
+    assert prolific.join(posted, second, Client(REMOTE_ADDR="192.0.2.9")).status_code == 302
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lose", "500"])
 @pytest.mark.parametrize("operation", ["create_study", "move_study", "change_study", "study"])
 def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, operation, fault):
-    ask_for_more(mturk, hit_type, 2)
+    prolific.ask_for_more(mturk, hit_type, 2)
     fake.fail_next(operation, fault)
-    study, cost = pressed(lambda: draft(connection, hit_type, places=6))
+    study, cost = pressed(lambda: prolific.draft(connection, hit_type, places=6))
 
     def extend():
         publish_study(study=study, confirmed=cost.total)
@@ -242,7 +204,7 @@ def test_one_study_results_whatever_is_lost(connection, hit_type, fake, mturk, o
     assert (there.status, there.places) == ("ACTIVE", 7)
     assert sum(one.status == "ACTIVE" for one in fake.world.studies.values()) == 1
     assert len(fake.world.studies) == 1 or fault == "lose"
-    assert reload(study).state == "active"
+    assert prolific.reload(study).state == "active"
 
 
 def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, mturk, connection, hit_type):
@@ -254,28 +216,28 @@ def test_ids_that_prolific_did_not_send_are_not_let_in(fake, posted, mturk, conn
         ({"STUDY_ID": "0" * 24, "SESSION_ID": "../studies"}, "other_study"),
         ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "bad_id"),
     ):
-        answer = join(posted, submission, **changed)
+        answer = prolific.join(posted, submission, **changed)
         assert (answer.status_code, answer.context["code"]) == (400, code)
-        assert not Session.objects.exists()
+        assert not models.Session.objects.exists()
     page = Client().get(f"/join/{posted.token}/?PROLIFIC_PID=Please+call+555&SESSION_ID=b")
     assert (page.status_code, page.context["visit"].shown_id) == (200, "")
     assert b"call 555" not in page.content
-    ask_for_more(mturk, hit_type, n=2)
-    other = publish(connection, hit_type, items_per_session=1)
-    answer = join(posted, fake.world.arrive(fake.world.studies[other.external_id]))
+    prolific.ask_for_more(mturk, hit_type, n=2)
+    other = prolific.publish(connection, hit_type, items_per_session=1)
+    answer = prolific.join(posted, fake.world.arrive(fake.world.studies[other.external_id]))
     assert answer.context["code"] == "not_sent"
-    assert not Session.objects.exists()
+    assert not models.Session.objects.exists()
 
 
 def test_whoever_has_begun_comes_back_and_nobody_new_without_the_token(fake, posted, connection):
-    submission, _browser, _answer = arrive(fake, posted)
+    submission, _browser, _answer = prolific.arrive(fake, posted)
     fake.fail_next("submission", "lose", "lose", "lose")
-    assert join(posted, submission).status_code == 302
-    assert Session.objects.get().items.count() == 2
+    assert prolific.join(posted, submission).status_code == 302
+    assert models.Session.objects.get().items.count() == 2
     disconnect(connection=connection)
-    invented = join(posted, submission, PROLIFIC_PID="c" * 24, SESSION_ID="d" * 24)
-    assert (invented.status_code, join(posted, submission).status_code) == (400, 302)
-    assert Session.objects.count() == 1
+    invented = prolific.join(posted, submission, PROLIFIC_PID="c" * 24, SESSION_ID="d" * 24)
+    assert (invented.status_code, prolific.join(posted, submission).status_code) == (400, 302)
+    assert models.Session.objects.count() == 1
 
 
 @pytest.mark.slow
@@ -285,18 +247,18 @@ def test_whoever_has_begun_comes_back_and_nobody_new_without_the_token(fake, pos
         ("submission", ""),
         ("submission", "500"),
         ("submissions", "500"),
-        *(("move_submission", fault) for fault in FAULTS),
+        *(("move_submission", fault) for fault in prolific.FAULTS),
     ],
 )  # fmt: skip
 def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation, fault, handed_in):
-    movements = LedgerTransaction.objects.count()
-    approve(mturk, handed_in)
+    movements = models.LedgerTransaction.objects.count()
+    prolific.approve(mturk, handed_in)
     fake.fail_next(operation, *[fault] * 4 * bool(fault))
-    minutes(6 if fault else 2)
-    assert (handed_in.status, paid(fake, "reward")) == ("APPROVED", [200])
+    prolific.minutes(6 if fault else 2)
+    assert (handed_in.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
     assert fake.calls.count("move_submission") == 1 or fault
-    assert Intent.objects.get().state == "done"
-    assert LedgerTransaction.objects.count() == movements
+    assert models.Intent.objects.get().state == "done"
+    assert models.LedgerTransaction.objects.count() == movements
     assert make_batch() is None
     assert store_audit().n_problems == 0
 
@@ -304,167 +266,175 @@ def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation,
 @pytest.mark.slow
 @pytest.mark.parametrize("n_done", [1, 2])
 def test_an_approval_waits_until_the_participant_has_come_back(fake, mturk, posted, n_done):
-    submission, browser, _answer = arrive(fake, posted)
-    work(browser, times=n_done)
-    first = Assignment.objects.filter(status="Submitted").first()
+    submission, browser, _answer = prolific.arrive(fake, posted)
+    prolific.work(browser, times=n_done)
+    first = models.Assignment.objects.filter(status="Submitted").first()
     mturk.approve_assignment(AssignmentId=first.public_id)
     call_recruiters()
-    assert Intent.objects.get().state == "written"
-    assert Session.objects.get().state == ("started" if n_done == 1 else "approved")
-    work(browser, times=2 - n_done)
-    session = Session.objects.get()
+    assert models.Intent.objects.get().state == "written"
+    assert models.Session.objects.get().state == ("started" if n_done == 1 else "approved")
+    prolific.work(browser, times=2 - n_done)
+    session = models.Session.objects.get()
     assert (session.state, session.outcome) == ("approved", "completed")
     fake.world.enter(submission, session.code)
     call_recruiters()
-    assert (submission.status, Intent.objects.get().state) == ("APPROVED", "done")
-    assert paid(fake, "reward") == [200]
+    assert (submission.status, models.Intent.objects.get().state) == ("APPROVED", "done")
+    assert prolific.paid(fake, "reward") == [200]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, status, is_first):
-    submission, _browser = begun(fake, posted)
-    done = Assignment.objects.get(status="Submitted")
+    submission, _browser = prolific.begun(fake, posted)
+    done = models.Assignment.objects.get(status="Submitted")
     if is_first:  # before it is known that they leave
         mturk.approve_assignment(AssignmentId=done.public_id)
     fake.world.leave(submission, status)
     call_recruiters()
     if not is_first:
         mturk.approve_assignment(AssignmentId=done.public_id)
-    minutes(2)
-    assert (reload(done).status, submission.status) == ("Approved", status)
-    assert paid(fake, "reward") == []
-    intent, state = Intent.objects.get(), status.lower().replace("-", "_")
+    prolific.minutes(2)
+    assert (prolific.reload(done).status, submission.status) == ("Approved", status)
+    assert prolific.paid(fake, "reward") == []
+    intent, state = models.Intent.objects.get(), status.lower().replace("-", "_")
     problem = dispatch.LEFT.format(state=state.replace("_", " "))
     assert (intent.state, intent.problem) == ("refused", problem)
-    assert Session.objects.get().state == state
-    assert charges("reward") == []
+    assert models.Session.objects.get().state == state
+    assert prolific.charges("reward") == []
     fake.world.approve(submission)  # by hand, at Prolific
     call_recruiters()
-    assert Session.objects.get().state == "approved"
+    assert models.Session.objects.get().state == "approved"
 
 
 def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):
-    submission, _browser = begun(fake, posted)
-    approve_submitted(mturk)
-    session = end_session(session=Session.objects.get(), outcome="no_consent")
+    submission, _browser = prolific.begun(fake, posted)
+    prolific.approve_submitted(mturk)
+    session = end_session(session=models.Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
-    minutes(2)
-    assert (submission.status, paid(fake, "reward")) == ("AWAITING REVIEW", [])
+    prolific.minutes(2)
+    assert (submission.status, prolific.paid(fake, "reward")) == ("AWAITING REVIEW", [])
     # Its answer is deleted: of what nobody had been told yet there is nothing to tell.
-    assert not Intent.objects.exists()
-    assert charges("reward") == []
+    assert not models.Intent.objects.exists()
+    assert prolific.charges("reward") == []
     fake.world.approve(submission)  # by hand, at Prolific
-    minutes(2)
-    assert len(charges("reward")) == 1
+    prolific.minutes(2)
+    assert len(prolific.charges("reward")) == 1
 
 
 def test_a_refused_approval_costs_nothing_until_it_is_made_there(fake, mturk, handed_in):
-    approve(mturk, handed_in)
+    prolific.approve(mturk, handed_in)
     fake.fail_next("move_submission", "400")
     for _minute in range(2):
         call_recruiters()
         assert approve_overdue() == 0
-    assert (handed_in.status, Intent.objects.get().state) == ("AWAITING REVIEW", "refused")
-    assert (Session.objects.get().state, charges("reward")) == ("finished", [])
+    assert (handed_in.status, models.Intent.objects.get().state) == ("AWAITING REVIEW", "refused")
+    assert (models.Session.objects.get().state, prolific.charges("reward")) == ("finished", [])
     fake.world.approve(handed_in)  # by hand, at Prolific
-    minutes(2)
-    assert (Session.objects.get().state, len(charges("reward"))) == ("approved", 1)
+    prolific.minutes(2)
+    assert (models.Session.objects.get().state, len(prolific.charges("reward"))) == ("approved", 1)
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
 def test_a_decision_found_there_is_one_on_all_items_here(fake, mturk, is_approved, handed_in):
     """Prolific takes the decision, and is away after that until somebody has looked there."""
-    first = {"AssignmentId": assignments(handed_in)[0]}
+    first = {"AssignmentId": prolific.assignments(handed_in)[0]}
     if is_approved:
         mturk.approve_assignment(**first)
     else:
-        mturk.reject_assignment(**first, RequesterFeedback=REASON)
+        mturk.reject_assignment(**first, RequesterFeedback=prolific.REASON)
     fake.fail_next("move_submission", "drop")
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=True)
+    decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
     call_recruiters()
     decided = "Approved" if is_approved else "Rejected"
-    assert set(statuses()) == {decided}
-    assert (handed_in.status, Session.objects.get().state) == (decided.upper(), decided.lower())
+    assert set(prolific.statuses()) == {decided}
+    assert (handed_in.status, models.Session.objects.get().state) == (
+        decided.upper(),
+        decided.lower(),
+    )
 
 
 def test_a_rejection_taken_back_is_none_though_it_was_found_there(fake, mturk, handed_in):
-    first = {"AssignmentId": assignments(handed_in)[0]}
-    mturk.reject_assignment(**first, RequesterFeedback=REASON)
+    first = {"AssignmentId": prolific.assignments(handed_in)[0]}
+    mturk.reject_assignment(**first, RequesterFeedback=prolific.REASON)
     fake.fail_next("move_submission", "drop")
     call_recruiters()
     mturk.approve_assignment(**first, OverrideRejection=True)
-    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=True)
-    assert "Rejected" not in statuses()
-    assert Session.objects.get().state == "approved"
+    decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
+    assert "Rejected" not in prolific.statuses()
+    assert models.Session.objects.get().state == "approved"
     call_recruiters()
-    assert (set(statuses()), handed_in.status) == ({"Approved"}, "APPROVED")
+    assert (set(prolific.statuses()), handed_in.status) == ({"Approved"}, "APPROVED")
 
 
 @pytest.mark.slow
 def test_a_rejection_needs_prolifics_hundred_characters_and_is_taken_back(
     fake, mturk, posted, handed_in
 ):
-    first = {"AssignmentId": assignments(handed_in)[0]}
+    first = {"AssignmentId": prolific.assignments(handed_in)[0]}
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.reject_assignment(**first, RequesterFeedback="Too fast.")
     assert "RequesterFeedback" in str(found.value)
-    assert {"100", "9"} <= set(numbers(found.value))
-    mturk.reject_assignment(**first, RequesterFeedback=REASON)
+    assert {"100", "9"} <= set(prolific.numbers(found.value))
+    mturk.reject_assignment(**first, RequesterFeedback=prolific.REASON)
     fake.fail_next("move_submission", "drop")
-    minutes(2)
+    prolific.minutes(2)
     # Nobody is paid for the other one, which would have been approved by itself here.
-    assert (handed_in.status, set(statuses())) == ("REJECTED", {"Rejected"})
+    assert (handed_in.status, set(prolific.statuses())) == ("REJECTED", {"Rejected"})
     assert free_and_needed(posted)[1] == 3  # a rejected answer frees no place
     mturk.approve_assignment(**first, OverrideRejection=True)
     call_recruiters()
-    assert (handed_in.status, set(statuses())) == ("APPROVED", {"Approved"})
-    assert paid(fake, "reward") == [200]
+    assert (handed_in.status, set(prolific.statuses())) == ("APPROVED", {"Approved"})
+    assert prolific.paid(fake, "reward") == [200]
 
 
 @pytest.mark.slow
 def test_who_is_rejected_here_and_ran_out_of_time_there_holds_no_place(fake, mturk, posted):
     before = free_and_needed(posted)[0]
-    submission, _browser = begun(fake, posted, 2)
-    reject(mturk, submission)
+    submission, _browser = prolific.begun(fake, posted, 2)
+    prolific.reject(mturk, submission)
     fake.world.leave(submission, "TIMED-OUT")
-    rejection = Intent.objects.get()
+    rejection = models.Intent.objects.get()
     for hours in (1, 22):  # a late code has it rejected there
         clock.advance(timedelta(hours=hours))
         call_recruiters()
         rejection.refresh_from_db()
         assert rejection.state == "written"
     clock.advance(timedelta(hours=2))
-    minutes(2)
+    prolific.minutes(2)
     rejection.refresh_from_db()
     assert (rejection.state, rejection.problem) == ("refused", str(dispatch.RAN_OUT))
-    assert Session.objects.get().state == "rejected"
+    assert models.Session.objects.get().state == "rejected"
     assert free_and_needed(posted)[0] == before
-    assert erasure_obstacles(Session.objects.get().worker) == []
+    assert erasure_obstacles(models.Session.objects.get().worker) == []
     # A code that comes days after is rejected there then.
-    fake.world.enter(submission, Session.objects.get().code)
-    minutes()
-    assert (submission.status, Intent.objects.get().state) == ("REJECTED", "done")
+    fake.world.enter(submission, models.Session.objects.get().code)
+    prolific.minutes()
+    assert (submission.status, models.Intent.objects.get().state) == ("REJECTED", "done")
     fake.world.pass_time(timedelta(days=22))
     call_recruiters()
-    assert (paid(fake, "reward"), Session.objects.get().state) == ([], "rejected")
+    assert (prolific.paid(fake, "reward"), models.Session.objects.get().state) == ([], "rejected")
 
 
 def test_what_time_approved_there_before_our_rejection_is_approved_here(fake, mturk, handed_in):
-    mturk.reject_assignment(AssignmentId=assignments(handed_in)[0], RequesterFeedback=REASON)
+    mturk.reject_assignment(
+        AssignmentId=prolific.assignments(handed_in)[0], RequesterFeedback=prolific.REASON
+    )
     fake.world.pass_time(timedelta(days=21))
     call_recruiters()
-    intent = Intent.objects.get()
+    intent = models.Intent.objects.get()
     assert (intent.state, intent.problem) == ("refused", str(dispatch.APPROVED_BEFORE))
-    assert (Session.objects.get().state, set(statuses())) == ("approved", {"Approved"})
+    assert (models.Session.objects.get().state, set(prolific.statuses())) == (
+        "approved",
+        {"Approved"},
+    )
 
 
 @pytest.fixture
 def bonus(fake, mturk, posted, connection):
-    pay_in_pounds(mturk, connection, hand_in(fake, posted))
-    return Intent.objects.get()
+    prolific.pay_in_pounds(mturk, connection, prolific.hand_in(fake, posted))
+    return models.Intent.objects.get()
 
 
 @pytest.fixture
@@ -491,34 +461,34 @@ BEFORE_PAYING = ("submission", "prepare_bonuses", "submissions", "balance")
         ("pay_bonuses", "drop", 1),
         ("pay_bonuses", "drop", 0),
         *((operation, "500", 4) for operation in BEFORE_PAYING),
-        *(("prepare_bonuses", fault, 4) for fault in FAULTS),
+        *(("prepare_bonuses", fault, 4) for fault in prolific.FAULTS),
     ],
 )
 def test_a_bonus_is_paid_once_though_answers_are_lost(fake, bonus, operation, fault, n):
     fake.fail_next(operation, *[fault] * n)
-    minutes(6 if n > 1 else 3)
-    assert (paid(fake, "bonus"), fake.calls.count("pay_bonuses")) == ([200], 1)
-    assert (Intent.objects.get().state, charges("bonus")) == ("done", [2])
+    prolific.minutes(6 if n > 1 else 3)
+    assert (prolific.paid(fake, "bonus"), fake.calls.count("pay_bonuses")) == ([200], 1)
+    assert (models.Intent.objects.get().state, prolific.charges("bonus")) == ("done", [2])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["lose", "429", "500"])
 def test_a_bonus_that_does_not_show_is_uncertain(fake, mturk, connection, bonus, earner, fault):
-    pay_in_pounds(mturk, connection, earner, amount="0.75", token="t2")
+    prolific.pay_in_pounds(mturk, connection, earner, amount="0.75", token="t2")
     fake.fail_next("pay_bonuses", fault)
-    minutes()
-    first, second = Intent.objects.order_by("pk")
+    prolific.minutes()
+    first, second = models.Intent.objects.order_by("pk")
     assert (first.state, second.state) == ("uncertain", "written")
     assert first.problem == str(dispatch.MAY_SHOW)
     clock.advance(timedelta(hours=1))
     call_recruiters()
     first.refresh_from_db()
     assert first.problem == str(dispatch.NOT_SHOWN)
-    assert paid(fake, "bonus") == []
+    assert prolific.paid(fake, "bonus") == []
     assert "1.50 USD" in _told("--uncertain")
     decide_uncertain(intent=first, was_done=False)
-    minutes(2)
-    assert sorted(paid(fake, "bonus")) == [100, 200]
+    prolific.minutes(2)
+    assert sorted(prolific.paid(fake, "bonus")) == [100, 200]
     with refused(InvalidParameter, "not_uncertain"):
         decide_uncertain(intent=first, was_done=False)
 
@@ -528,18 +498,18 @@ def test_a_bonus_that_shows_there_is_not_paid_again_whatever_was_said(fake, bonu
     """Its answer was lost, and whoever is asked in that minute says that it was not done."""
     fake.fail_next("pay_bonuses", "drop")
     call_recruiters()
-    intent = Intent.objects.get()
+    intent = models.Intent.objects.get()
     if is_late:  # nobody looked for an hour, the site itself neither
         clock.advance(timedelta(hours=1, minutes=1))
     else:
         with refused(InvalidParameter, "may_still_show"):
             decide_uncertain(intent=intent, was_done=False)
         intent.refresh_from_db()
-        Intent.objects.update(sent_at=intent.sent_at - timedelta(hours=2))
+        models.Intent.objects.update(sent_at=intent.sent_at - timedelta(hours=2))
     decide_uncertain(intent=intent, was_done=False)
-    minutes(2)
-    assert (paid(fake, "bonus"), charges("bonus")) == ([200], [2])
-    assert Intent.objects.get().state == "done"
+    prolific.minutes(2)
+    assert (prolific.paid(fake, "bonus"), prolific.charges("bonus")) == ([200], [2])
+    assert models.Intent.objects.get().state == "done"
 
 
 def _told(*options):
@@ -561,20 +531,20 @@ def test_an_answer_that_tls_loses_is_no_call_that_never_left(fake, bonus, monkey
         return answer
 
     monkeypatch.setattr("marketplace.recruiting.prolific.transport.requests.request", lose)
-    minutes()
-    assert paid(fake, "bonus") == [200]
-    assert Intent.objects.get().state == "done"
+    prolific.minutes()
+    assert prolific.paid(fake, "bonus") == [200]
+    assert models.Intent.objects.get().state == "done"
 
 
 def test_another_workspace_takes_no_name_of_one_with_studies(fake, requester, posted, connection):
     assert "token" not in connection.encrypted_token
-    assert AuditEntry.objects.filter(action="recruiter.connect").exists()
+    assert models.AuditEntry.objects.filter(action="recruiter.connect").exists()
     facts = {"requester": requester, "name": "Prolific", "token": "token", "workspace": "ab" * 12}
     with refused(InvalidParameter, "other_workspace"):
-        connect(fake, requester, workspace="ab" * 12)
+        prolific.connect(fake, requester, workspace="ab" * 12)
     with refused(InvalidParameter, "other_workspace"):
         offer_prolific(**facts)
-    connect(fake, requester)
+    prolific.connect(fake, requester)
 
 
 def test_a_process_that_was_killed_over_a_bonus_leaves_it_to_be_looked_for(fake, bonus, earner):
@@ -584,10 +554,10 @@ def test_a_process_that_was_killed_over_a_bonus_leaves_it_to_be_looked_for(fake,
     bonus.save()
     earner.bonuses.append(150)
     call_recruiters()
-    assert Intent.objects.get().state == "sent"
+    assert models.Intent.objects.get().state == "sent"
     clock.advance(timedelta(minutes=11))
     call_recruiters()
-    assert Intent.objects.get().state == "done"
+    assert models.Intent.objects.get().state == "done"
     assert "pay_bonuses" not in fake.calls
 
 
@@ -595,28 +565,28 @@ def test_a_process_that_looked_before_takes_back_no_call_of_another(fake, bonus)
     """It read the bonus as one to pay; another paid it meanwhile, and the answer was lost."""
     fake.fail_next("pay_bonuses", "drop")
     call_recruiters()
-    assert not note(bonus, Intent.State.WRITTEN)
-    assert Intent.objects.get().state == "uncertain"
+    assert not note(bonus, models.Intent.State.WRITTEN)
+    assert models.Intent.objects.get().state == "uncertain"
 
 
 def test_a_message_is_sent_once_at_most(fake, mturk, handed_in):
-    worker = Session.objects.get().worker.worker_id
+    worker = models.Session.objects.get().worker.worker_id
     mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
     fake.fail_next("send_message", "drop")
-    minutes()
+    prolific.minutes()
     (message,) = fake.world.messages
     assert message["recipient_id"] == handed_in.participant
-    intent = Intent.objects.get()
+    intent = models.Intent.objects.get()
     assert (intent.state, intent.problem) == ("uncertain", str(dispatch.PERHAPS_SENT))
     assert intent.problem in _told("--uncertain")
     _told("--was-done", str(intent.pk))
-    assert Intent.objects.get().state == "done"
+    assert models.Intent.objects.get().state == "done"
 
 
 def test_a_token_that_was_withdrawn_is_shown_and_nothing_is_lost(
     fake, mturk, connection, handed_in
 ):
-    approve(mturk, handed_in)
+    prolific.approve(mturk, handed_in)
     fake.token = "another"
     assert TOKEN_REFUSED in _told()
     connection.refresh_from_db()
@@ -624,7 +594,7 @@ def test_a_token_that_was_withdrawn_is_shown_and_nothing_is_lost(
     assert "token " not in connection.problem.replace(TOKEN_REFUSED, "")
     fake.token = "token"
     call_recruiters()
-    assert (handed_in.status, reload(connection).problem) == ("APPROVED", "")
+    assert (handed_in.status, prolific.reload(connection).problem) == ("APPROVED", "")
 
 
 def test_commands_publish_a_study_of_a_hit_type(fake, requester, hit_type, monkeypatch, capsys):
@@ -645,39 +615,39 @@ def test_commands_publish_a_study_of_a_hit_type(fake, requester, hit_type, monke
         call_command("recruit", "--study", facts["study"], *pay, "--confirm", "9")
     call_command("recruit", "--study", facts["study"], *pay, "--confirm", facts["cost"])
     call_command("recruit", "--study", facts["study"], "--stop")
-    assert RecruitedStudy.objects.get().state == "stopped"
+    assert models.RecruitedStudy.objects.get().state == "stopped"
 
 
 # Rewards that are changed by hand at the recruiter
 
 
 def sum_of(*kinds):
-    rows = RecruiterCharge.objects.all()
+    rows = models.RecruiterCharge.objects.all()
     return tuple(sum(one.amount for one in rows.filter(kind=kind)) for kind in kinds)
 
 
 @pytest.mark.slow
 def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, fake, connection):
     there = fake.world.studies[posted.external_id]
-    first, second = hand_in(fake, posted), hand_in(fake, posted)
-    approve(mturk, first)
+    first, second = prolific.hand_in(fake, posted), prolific.hand_in(fake, posted)
+    prolific.approve(mturk, first)
     call_recruiters()
     assert sum_of("study", "reward") == (Decimal(8), Decimal(2))
     fake.world.change_reward(there, 450)
-    approve(mturk, second)
-    minutes(3)
+    prolific.approve(mturk, second)
+    prolific.minutes(3)
     # Six pounds each with fees: four places, two of them paid.
     assert sum_of("study", "reward") == (Decimal(24), Decimal(12))
     assert fake.world.available == 100_000 - 2400
-    (told,) = studies_of(RecruitedStudy.objects.filter(pk=posted.pk))
+    (told,) = studies_of(models.RecruitedStudy.objects.filter(pk=posted.pk))
     assert (told["reward"], told["reward_there"]) == ("1.50", "4.50")
     assert told["charges"] == {"study": "24.0000", "reward": "12.0000"}
 
 
 @pytest.mark.slow
 def test_who_was_paid_a_raised_reward_keeps_it(posted, mturk, fake):
-    there, submission = fake.world.studies[posted.external_id], hand_in(fake, posted)
-    approve(mturk, submission)
+    there, submission = fake.world.studies[posted.external_id], prolific.hand_in(fake, posted)
+    prolific.approve(mturk, submission)
     call_recruiters()
     for pence, charged in [(450, 6), (150, 6), (300, 6), (600, 8)]:
         fake.world.change_reward(there, pence)
@@ -690,19 +660,21 @@ def test_a_raised_reward_whose_price_was_not_heard_is_charged_later_and_once(pos
     fake.fail_next("calculate_cost", "500")
     call_recruiters()
     assert sum_of("study") == (8,)
-    minutes(3)
+    prolific.minutes(3)
     assert sum_of("study") == (24,)
 
 
 def test_pay_of_who_is_screened_out_is_charged_as_it_is_there(connection, hit_type, fake):
-    study = publish(connection, hit_type, screen_out_reward=Decimal("0.20"), screen_out_places=5)
+    study = prolific.publish(
+        connection, hit_type, screen_out_reward=Decimal("0.20"), screen_out_places=5
+    )
     there = fake.world.studies[study.external_id]
     for code in there.facts["completion_codes"]:
         for action in code["actions"]:
             if action["action"] == "FIXED_SCREEN_OUT_PAYMENT":
                 action["fixed_screen_out_reward"] = 60
-    fake.world.enter(fake.world.arrive(there), completion_code(study, "screened_out"))
-    minutes(2)
+    fake.world.enter(fake.world.arrive(there), prolific.completion_code(study, "screened_out"))
+    prolific.minutes(2)
     assert sum_of("screen_out") == (Decimal("0.8"),)
 
 
@@ -734,14 +706,14 @@ def pressed(act):
 def open_link(study, submission):
     browser = Client()
     for _ in range(2):
-        if join(study, submission, browser).status_code == 302:
+        if prolific.join(study, submission, browser).status_code == 302:
             return browser
     raise AssertionError("not let in")
 
 
 def opened(fake, requester, hit_type):
-    connection, _account = pressed(lambda: connect(fake, requester))
-    study, cost = pressed(lambda: draft(connection, hit_type))
+    connection, _account = pressed(lambda: prolific.connect(fake, requester))
+    study, cost = pressed(lambda: prolific.draft(connection, hit_type))
     pressed(lambda: publish_study(study=study, confirmed=cost.total))
     return connection, study
 
@@ -751,25 +723,27 @@ def participated(fake, study):
     good, bad, late, left = came = [fake.world.arrive(there) for _ in range(4)]
     browsers = {one.id: open_link(study, one) for one in came}
     for one in (good, bad):
-        work(browsers[one.id], times=2)
-        fake.world.enter(one, session_of(one).code)
-    work(browsers[late.id])
-    held = assignments(late)[1]
+        prolific.work(browsers[one.id], times=2)
+        fake.world.enter(one, prolific.session_of(one).code)
+    prolific.work(browsers[late.id])
+    held = prolific.assignments(late)[1]
     fake.world.leave(left)
     fake.world.leave(late, "TIMED-OUT")
-    minutes(2)
-    submit_page(held)
-    fake.world.enter(late, session_of(late).code)
+    prolific.minutes(2)
+    prolific.submit_page(held)
+    fake.world.enter(late, prolific.session_of(late).code)
     return came
 
 
 def decided(mturk, connection, good, bad, late):
-    approve(mturk, good, late)
-    mturk.reject_assignment(AssignmentId=assignments(bad)[0], RequesterFeedback=REASON)
-    pay_in_pounds(mturk, connection, good)
-    worker = session_of(good).worker.worker_id
+    prolific.approve(mturk, good, late)
+    mturk.reject_assignment(
+        AssignmentId=prolific.assignments(bad)[0], RequesterFeedback=prolific.REASON
+    )
+    prolific.pay_in_pounds(mturk, connection, good)
+    worker = prolific.session_of(good).worker.worker_id
     mturk.notify_workers(Subject="Thanks", MessageText="It helped.", WorkerIds=[worker])
-    mturk.create_worker_block(WorkerId=session_of(bad).worker.worker_id, Reason="Careless")
+    mturk.create_worker_block(WorkerId=prolific.session_of(bad).worker.worker_id, Reason="Careless")
 
 
 @pytest.mark.slow
@@ -778,25 +752,25 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     for operation in operations:
         fake.fail_next(operation, "drop")
     connection, study = opened(fake, requester, hit_type)
-    movements = LedgerTransaction.objects.count()  # what was held was released
+    movements = models.LedgerTransaction.objects.count()  # what was held was released
     good, bad, late, left = participated(fake, study)
     decided(mturk, connection, good, bad, late)
-    ask_for_more(mturk, hit_type)
+    prolific.ask_for_more(mturk, hit_type)
     pressed(lambda: set_places(study=study, total=5))
-    minutes(5)
+    prolific.minutes(5)
     pressed(lambda: fetch_demographics(study=study))
     pressed(lambda: stop_study(study=study))
     clock.advance(timedelta(minutes=61))
     call_recruiters()
     assert [fake.faults[operation] for operation in operations] == [[]] * len(operations)
     assert (good.status, bad.status, late.status) == ("APPROVED", "REJECTED", "APPROVED")
-    states = [session_of(one).state for one in (good, bad, late, left)]
+    states = [prolific.session_of(one).state for one in (good, bad, late, left)]
     assert states == ["approved", "rejected", "approved", "returned"]
     assert_all_is_paid_once(fake, study)
     assert {bad.participant} in fake.world.groups.values()
-    unsure = Intent.objects.exclude(state="done")
+    unsure = models.Intent.objects.exclude(state="done")
     assert [one.kind for one in unsure] == (["message"] if "send_message" in operations else [])
-    assert LedgerTransaction.objects.count() == movements
+    assert models.LedgerTransaction.objects.count() == movements
     assert make_batch() is None
     assert store_audit().n_problems == 0
 
@@ -805,11 +779,11 @@ def assert_all_is_paid_once(fake, study):
     there = fake.world.studies[study.external_id]
     assert (there.places, there.status) == (5, "COMPLETED")
     assert [one.status for one in fake.world.studies.values()] == ["COMPLETED"]
-    assert (paid(fake, "reward"), paid(fake, "bonus")) == ([200, 200], [200])
+    assert (prolific.paid(fake, "reward"), prolific.paid(fake, "bonus")) == ([200, 200], [200])
     assert len(fake.world.messages) == 1
-    assert (charges("bonus"), charges("reward")) == ([2], [2, 2])
-    for hit in Hit.objects.all():
-        taken = Assignment.objects.on(hit).exclude(status__in=["Returned", "Abandoned"])
+    assert (prolific.charges("bonus"), prolific.charges("reward")) == ([2], [2, 2])
+    for hit in models.Hit.objects.all():
+        taken = models.Assignment.objects.on(hit).exclude(status__in=["Returned", "Abandoned"])
         assert taken.filter(surplus_answer=None).count() <= hit.max_assignments
 
 
@@ -834,7 +808,7 @@ def test_a_line_says_a_filter_as_people_write_it(line, meant):
 
 def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, hit_type, fake):
     filters = ("age = 18..65", "handedness = 1, 2")
-    study, _cost = draft(connection, hit_type, filters=filters, labels=("ai_evaluation",))
+    study, _cost = prolific.draft(connection, hit_type, filters=filters, labels=("ai_evaluation",))
     facts = fake.world.studies[study.external_id].facts
     age, hand, blocked = facts["filters"]
     assert age == {"filter_id": "age", "selected_range": {"lower": 18, "upper": 65}}
@@ -848,7 +822,9 @@ def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, 
 @pytest.fixture
 def screened(connection, mturk):
     wants = [require(make_type(mturk, "Careful"), "Exists")]
-    return draft(connection, create_hits(mturk, QualificationRequirements=wants), **PAY)
+    return prolific.draft(
+        connection, prolific.create_hits(mturk, QualificationRequirements=wants), **PAY
+    )
 
 
 def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake, mturk):
@@ -859,8 +835,8 @@ def test_the_price_has_the_most_that_screening_out_may_cost(screened, fake, mtur
         publish_study(study=study, confirmed=Decimal("8.00"))
     assert "8.53 GBP" in str(found.value)
     publish_study(study=study, confirmed=Decimal("8.53"))
-    assert reload(study).state == "active"
-    ask_for_more(mturk, study.hit_type)
+    assert prolific.reload(study).state == "active"
+    prolific.ask_for_more(mturk, study.hit_type)
     # More places are no more people to be screened out.
     assert price_places(study=study, total=5).displayed == Decimal("2.00")
 
@@ -879,38 +855,38 @@ def test_a_draft_whose_screen_out_pay_was_raised_there_is_refused(screened, fake
 def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake):
     study, cost = screened
     publish_study(study=study, confirmed=cost.total)
-    movements = LedgerTransaction.objects.count()
-    submission, browser, _answer = arrive(fake, study)
+    movements = models.LedgerTransaction.objects.count()
+    submission, browser, _answer = prolific.arrive(fake, study)
     page = browser.get("/worker/study/", follow=True)
     assert page.context["session"].study.screen_out_reward == Decimal("0.20")
-    session = Session.objects.get()
+    session = models.Session.objects.get()
     assert (session.outcome, session.items.count()) == ("screened_out", 0)
     fake.world.enter(submission, session.code)
-    minutes(3)
+    prolific.minutes(3)
     session.refresh_from_db()
     assert (submission.status, session.state) == ("SCREENED OUT", "screened_out")
-    assert len(paid(fake, "screen-out")) == 1
-    charge = RecruiterCharge.objects.get(kind="screen_out")
+    assert len(prolific.paid(fake, "screen-out")) == 1
+    charge = models.RecruiterCharge.objects.get(kind="screen_out")
     assert (charge.amount.quantize(Decimal("0.01")), charge.session) == (Decimal("0.27"), session)
     amounts = [round(amount, 2) for _text, amount, _currency in totals_of(study)]
     assert amounts == [Decimal("0.27"), Decimal(8)]
-    assert LedgerTransaction.objects.count() == movements
+    assert models.LedgerTransaction.objects.count() == movements
 
 
 @pytest.mark.parametrize("opens", [True, False])
 def test_who_enters_that_code_unasked_is_charged_for_and_noted(connection, hit_type, fake, opens):
-    study = publish(connection, hit_type, **PAY)
+    study = prolific.publish(connection, hit_type, **PAY)
     if opens:
-        submission, _browser, _answer = arrive(fake, study)
+        submission, _browser, _answer = prolific.arrive(fake, study)
     else:
         submission = fake.world.arrive(fake.world.studies[study.external_id])
-    fake.world.enter(submission, completion_code(study, "screened_out"))
-    minutes(3)
-    session = Session.objects.get()
+    fake.world.enter(submission, prolific.completion_code(study, "screened_out"))
+    prolific.minutes(3)
+    session = models.Session.objects.get()
     assert (session.submission_id, session.state) == (submission.id, "screened_out")
     assert not session.items.filter(assignment__status="Accepted").exists()
-    assert RecruiterCharge.objects.get(kind="screen_out").session == session
-    said = Intent.objects.get()
+    assert models.RecruiterCharge.objects.get(kind="screen_out").session == session
+    said = models.Intent.objects.get()
     assert (said.kind, said.state) == ("doubt", "refused")
     assert said.problem == PASSED_ON.format(recruiter="Prolific")
 
@@ -949,7 +925,7 @@ def test_a_browser_says_what_it_runs_on(user_agent, device):
 
 
 def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection, hit_type, fake):
-    study = publish(connection, hit_type, devices=("desktop",))
+    study = prolific.publish(connection, hit_type, devices=("desktop",))
     there = fake.world.studies[study.external_id]
     assert {one["code_type"] for one in there.facts["completion_codes"]} == {
         *("COMPLETED", "NO_CONSENT", "FIXED_SCREENOUT", "OTHER", "INCOMPATIBLE_DEVICE")
@@ -961,10 +937,10 @@ def test_the_code_for_a_device_that_does_not_do_is_decided_at_arrival(connection
         ids = f"PROLIFIC_PID={submission.participant}&SESSION_ID={submission.id}"
         shown = browser.get(f"/join/{study.token}/?{ids}")
         assert shown.context["is_compatible"] == (user_agent != TELEPHONE)
-        join(study, submission, browser)
-        session = session_of(submission)
+        prolific.join(study, submission, browser)
+        session = prolific.session_of(submission)
         outcomes.append((session.outcome, session.items.count()))
         if user_agent == TELEPHONE:
-            code = completion_code(study, "incompatible_device")
+            code = prolific.completion_code(study, "incompatible_device")
             assert code in text_of(browser.get("/worker/study/", follow=True))
     assert outcomes == [("incompatible_device", 0), ("", 2), ("", 2)]

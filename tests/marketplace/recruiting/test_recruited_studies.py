@@ -318,8 +318,7 @@ def test_a_reload_brings_the_same_items_and_the_same_code(three):
     other = Client().post(f"/join/{three.token}/?PROLIFIC_PID=p2&STUDY_ID=S1&SESSION_ID=x1")
     assert other.status_code == 400
     work(again, times=3)
-    code = Session.objects.get().code
-    assert code in text_of(own_page(came(three, "p1", "x1")))
+    assert Session.objects.get().code in text_of(own_page(came(three, "p1", "x1")))
     assert Session.objects.count() == 1
 
 
@@ -433,8 +432,7 @@ def test_one_address_lets_in_no_more_participants_than_a_lecture(three, settings
     assert limits["arrival"] == "200/m/ip"
     settings.ACCOUNT_RATE_LIMITS = limits | {"arrival": "4/m/ip"}
     link = f"/join/{three.token}/?PROLIFIC_PID=p%s&STUDY_ID=S&SESSION_ID=x%s"
-    answers = [Client().post(link % (n, n)).status_code for n in range(6)]
-    assert answers == [302] * 4 + [429] * 2
+    assert [Client().post(link % (n, n)).status_code for n in range(6)] == [302] * 4 + [429] * 2
     assert Session.objects.count() == 4
 
 
@@ -574,8 +572,7 @@ def test_on_return_the_study_says_whether_work_is_kept(three, discards):
     RecruitedStudy.objects.filter(pk=three.pk).update(discards_returned=discards)
     work(came(three, "p1", "x1"))
     return_session(session=Session.objects.get())
-    kept = Assignment.objects.exclude(answer="")
-    assert kept.count() == (0 if discards else 1)
+    assert Assignment.objects.exclude(answer="").count() == (0 if discards else 1)
     assert Assignment.objects.live().count() == (0 if discards else 1)
     assert Session.objects.get().state == "returned"
 

@@ -154,8 +154,7 @@ def test_the_end_is_the_same_whatever_becomes_of_the_news(fake, posted, sends, f
     assert [states[one.id] for one in (done, *others)] == wanted
     assert Assignment.objects.filter(status=Assignment.Status.APPROVED).count() == 2
     assert not Assignment.objects.filter(status=Assignment.Status.ACCEPTED).exists()
-    refused = [status for _event, status in fake.world.hooks.sent if status != 200]
-    assert refused == [401]
+    assert [status for _event, status in fake.world.hooks.sent if status != 200] == [401]
     assert RecruiterEvent.objects.filter(kind="submission.status.change").count() <= 3
 
 

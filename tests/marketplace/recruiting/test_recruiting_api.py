@@ -11,23 +11,8 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from benchmarks.fake_prolific.world import Denied
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.exceptions import InvalidParameter
-from marketplace.models import (
-    Assignment,
-    AttachedHitType,
-    AuditEntry,
-    Hit,
-    HitType,
-    Intent,
-    Invitation,
-    LedgerTransaction,
-    RecruitedStudy,
-    RecruiterCharge,
-    RecruiterConnection,
-    Session,
-    WorkerMessage,
-)
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.enrolment import issue_key
 from marketplace.recruiting import rules
@@ -40,23 +25,8 @@ from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
 from marketplace.recruiting.sessions import end_session
 from tests.codes import refused
+from tests.marketplace import prolific
 from tests.marketplace.conftest import HIT, make_type
-from tests.marketplace.prolific import (
-    approve,
-    arrive,
-    ask_for_more,
-    caller,
-    charges,
-    completion_code,
-    create_hits,
-    hand_in,
-    minutes,
-    numbers,
-    paid,
-    reload,
-    session_of,
-    settle,
-)
 from tests.marketplace.recruiting.conftest import HIT_HERE, RULE
 from tests.marketplace.test_worker_site import require
 from work.execution import run_job
@@ -79,7 +49,7 @@ def connected(fake, ask):
 def hit_type(mturk):
     for number in range(4):
         annotation = f"assay:{'one' if number < 3 else 'two'}:{number}"
-        created = create_hits(mturk, n=1, Reward="0.00", RequesterAnnotation=annotation)
+        created = prolific.create_hits(mturk, n=1, Reward="0.00", RequesterAnnotation=annotation)
     return created.public_id
 
 
@@ -117,7 +87,7 @@ def reason(answer):
 @pytest.fixture
 def published(ask, drafted):
     act(ask, drafted, "publish", confirmed="6.00")
-    return RecruitedStudy.objects.get()
+    return models.RecruitedStudy.objects.get()
 
 
 def caller_of_a_colleague(requester):
@@ -125,7 +95,7 @@ def caller_of_a_colleague(requester):
     requester.users.add(nora)
     key = issue_key(requester=requester, label="", user=nora)
     keys = {"access_key_id": key.access_key_id, "secret_access_key": key.secret_access_key}
-    return nora, caller(keys)
+    return nora, prolific.caller(keys)
 
 
 def act(ask, study, action, **values):
@@ -145,7 +115,7 @@ def test_a_token_is_tried_by_a_job_and_is_in_no_answer(ask, fake, connected):
     [recruiter] = ask("")[1]["recruiters"]
     assert recruiter["is_connected"]  # by the token of before
     assert TOKEN_REFUSED in recruiter["problem"]
-    assert RecruiterConnection.objects.get().encrypted_offer == ""
+    assert models.RecruiterConnection.objects.get().encrypted_offer == ""
     ask("/disconnect", recruiter=connected)
     assert not ask("")[1]["recruiters"][0]["is_connected"]
 
@@ -155,7 +125,7 @@ def test_a_draft_is_published_for_the_amount_that_is_confirmed(ask, fake, drafte
     assert (study["state"], study["quoted_places"], study["quoted_cost"]) == ("draft", 3, "6.00")
     act(ask, drafted, "publish", confirmed="5.00")
     assert "6.00 GBP" in study_there(ask)["problem"]
-    assert HitType.objects.get(public_id=hit_type).paid_by == "ledger"
+    assert models.HitType.objects.get(public_id=hit_type).paid_by == "ledger"
     act(ask, drafted, "publish", confirmed="6")
     study = study_there(ask)
     assert (study["state"], study["problem"], study["action"]) == ("active", "", "")
@@ -166,9 +136,9 @@ def test_a_draft_is_published_for_the_amount_that_is_confirmed(ask, fake, drafte
 
 def test_only_the_hits_of_the_batch_are_reserved(fake, published):
     for _participant in range(3):
-        hand_in(fake, published)
+        prolific.hand_in(fake, published)
     name = "items__assignment__hit__requester_annotation"
-    annotations = set(Session.objects.values_list(name, flat=True))
+    annotations = set(models.Session.objects.values_list(name, flat=True))
     assert annotations == {"assay:one:0", "assay:one:1", "assay:one:2"}
 
 
@@ -176,8 +146,8 @@ def test_only_the_hits_of_the_batch_are_reserved(fake, published):
 def test_more_places_are_priced_and_then_paid_for_once(ask, fake, published, mturk):
     token = published.token
     act(ask, token, "price", places=5)
-    assert numbers(study_there(ask)["problem"]) == ["6", "3", "3"]
-    ask_for_more(mturk, published.hit_type, 2)
+    assert prolific.numbers(study_there(ask)["problem"]) == ["6", "3", "3"]
+    prolific.ask_for_more(mturk, published.hit_type, 2)
     act(ask, token, "price", places=5)
     study = study_there(ask)
     assert (study["places"], study["quoted_places"], study["quoted_cost"]) == (3, 5, "4.00")
@@ -186,9 +156,9 @@ def test_more_places_are_priced_and_then_paid_for_once(ask, fake, published, mtu
         act(ask, token, "places", places=5, confirmed="4.00")
     study = study_there(ask)
     assert (study["places"], study["problem"]) == (5, "")
-    assert sorted(charges()) == [4, 6]
+    assert sorted(prolific.charges()) == [4, 6]
     act(ask, token, "price", places=2)
-    assert numbers(study_there(ask)["problem"]) == ["5"]
+    assert prolific.numbers(study_there(ask)["problem"]) == ["5"]
 
 
 def test_it_is_published_paused_resumed_and_stopped_one_thing_at_a_time(ask, drafted):
@@ -221,13 +191,13 @@ def test_decisions_show_in_the_status_and_move_nothing(ask, fake, drafted, mturk
     status, _answer = ask("/hand-over", hit_type_id=hit_type)
     assert status == 200
     act(ask, drafted, "publish", confirmed="6.00")
-    study = RecruitedStudy.objects.get()
-    movements = LedgerTransaction.objects.count()
-    done, returned = hand_in(fake, study), arrive(fake, study)[0]
+    study = models.RecruitedStudy.objects.get()
+    movements = models.LedgerTransaction.objects.count()
+    done, returned = prolific.hand_in(fake, study), prolific.arrive(fake, study)[0]
     fake.world.leave(returned)
-    for item in session_of(done).items.all():
+    for item in prolific.session_of(done).items.all():
         mturk.approve_assignment(AssignmentId=item.assignment.public_id)
-    fake.world.enter(arrive(fake, study)[0], completion_code(study))
+    fake.world.enter(prolific.arrive(fake, study)[0], prolific.completion_code(study))
     study_now = study_there(ask)
     assert (study_now["n_waiting"], study_now["unsent"]) == (1, {"approved": 1})
     call_recruiters()
@@ -241,7 +211,7 @@ def test_decisions_show_in_the_status_and_move_nothing(ask, fake, drafted, mturk
     assert shown == [("approved", 2), ("returned", 0), ("started", 0)]
     assert done.participant not in json.dumps([rows, study_now])
     assert ask("/sessions", study=drafted, after=rows[0]["session"])[1]["sessions"] == rows[1:]
-    assert LedgerTransaction.objects.count() == movements
+    assert models.LedgerTransaction.objects.count() == movements
     assert store_audit().n_problems == 0
 
 
@@ -262,10 +232,10 @@ def test_a_failed_draft_is_made_when_requested_again_and_discarded_in_both_place
 
 
 def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, published):
-    session = session_of(hand_in(fake, published))
+    session = prolific.session_of(prolific.hand_in(fake, published))
     facts = {"connection": session.connection, "session": session, "state": "uncertain"}
     facts |= {"created_at": session.arrived_at, "problem": "No answer came."}
-    intent = Intent.objects.create(kind="message", key="message:1", **facts)
+    intent = models.Intent.objects.create(kind="message", key="message:1", **facts)
     [call] = ask("", **HITS)[1]["calls"]
     assert (call["call"], call["kind"], call["state"]) == (intent.pk, "message", "uncertain")
     for _press in range(2):
@@ -276,18 +246,18 @@ def test_a_call_that_nobody_answered_is_settled_by_a_person(ask, fake, published
 
 @pytest.mark.slow
 def test_owners_see_submissions_and_uncertain_calls_first(ask, fake, published, requester):
-    session = session_of(hand_in(fake, published))
+    session = prolific.session_of(prolific.hand_in(fake, published))
     facts = {"connection": session.connection, "session": session, "kind": "message"}
     facts |= {"created_at": session.arrived_at}
-    first = Intent.objects.create(key="message:0", state="uncertain", **facts)
+    first = models.Intent.objects.create(key="message:0", state="uncertain", **facts)
     for number in range(1, 220):
-        Intent.objects.create(key=f"message:{number}", state="refused", **facts)
+        models.Intent.objects.create(key=f"message:{number}", state="refused", **facts)
     bonus = facts | {"kind": "bonus", "amount": "0.50", "currency": "GBP"}
-    bonus = Intent.objects.create(key="bonus:0", state="refused", **bonus)
+    bonus = models.Intent.objects.create(key="bonus:0", state="refused", **bonus)
     for number in range(220, 430):  # a bonus of which nothing is said would be taken for paid
-        Intent.objects.create(key=f"message:{number}", state="refused", **facts)
+        models.Intent.objects.create(key=f"message:{number}", state="refused", **facts)
     for number in range(430, 640):  # nobody need settle a message
-        Intent.objects.create(key=f"message:{number}", state="uncertain", **facts)
+        models.Intent.objects.create(key=f"message:{number}", state="uncertain", **facts)
     standing = ask("", **HITS)[1]
     calls = standing["calls"]
     assert [one["request_token"] for one in standing["refused_bonuses"]] == ["0"]
@@ -307,7 +277,7 @@ def test_links_of_an_own_lab_are_made_once_and_revoked_by_owners_alone(
 ):
     terms = {"hit_type_id": hit_type, "items": 2, **HITS}
     tokens = [ask("/open", request_token="r1", **terms)[1]["study"]["study"] for _press in range(2)]
-    assert (len(set(tokens)), RecruitedStudy.objects.get().items_per_session) == (1, 2)
+    assert (len(set(tokens)), models.RecruitedStudy.objects.get().items_per_session) == (1, 2)
     assert reason(ask("/open", request_token="r2", **terms | {"items": 101})) == (400, "bad_number")
     facts = {"study": tokens[0]}
     for _press in range(2):
@@ -316,7 +286,7 @@ def test_links_of_an_own_lab_are_made_once_and_revoked_by_owners_alone(
     assert (answer["shared_link"], answer["state"], len(invited())) == ("", "active", 2)
     _nora, colleague = caller_of_a_colleague(requester)
     assert reason(colleague("/links", **facts)) == (400, "not_an_owner")
-    stranger = caller(make_keys("Another lab"))
+    stranger = prolific.caller(make_keys("Another lab"))
     assert stranger("/links", **facts)[0] == 400
     assert stranger("/open", request_token="r1", **terms)[0] == 400
     number = answer["people"][0]["invitation"]
@@ -330,30 +300,30 @@ def test_links_of_an_own_lab_are_made_once_and_revoked_by_owners_alone(
     # A new link for the same name is another one.
     answer = ask("/links", **facts, labels=["Ann"], is_open=True)[1]
     assert (len(answer["people"]), answer["state"]) == (3, "active")
-    made = AuditEntry.objects.filter(action="study.revoke")
+    made = models.AuditEntry.objects.filter(action="study.revoke")
     assert made.count() == 1
     for wrong in ({"labels": "Ann"}, {"revoked": [True]}, {"is_open": "yes"}):
         assert ask("/links", **facts, **wrong)[0] == 400
 
 
 def invited():
-    return list(Invitation.objects.filter(revoked_at=None))
+    return list(models.Invitation.objects.filter(revoked_at=None))
 
 
 @pytest.mark.slow
 def test_an_owners_key_erases_a_participant(ask, fake, published, requester, mturk):
-    done = hand_in(fake, published)
-    worker = session_of(done).worker
+    done = prolific.hand_in(fake, published)
+    worker = prolific.session_of(done).worker
     facts = {"study": published.token, "worker_id": worker.worker_id}
     assert reason(ask("/erase", **facts)) == (400, "submitted_work")
-    approve(mturk, done)
+    prolific.approve(mturk, done)
     call_recruiters()
     _nora, colleague = caller_of_a_colleague(requester)
     assert reason(colleague("/erase", **facts)) == (400, "not_an_owner")
     for _press in range(2):
         assert ask("/erase", **facts) == (200, {"study": published.token})
-    assert not Session.objects.filter(worker=worker).exists()
-    assert Assignment.objects.filter(worker=worker).exclude(answer="").count() == 2
+    assert not models.Session.objects.filter(worker=worker).exists()
+    assert models.Assignment.objects.filter(worker=worker).exclude(answer="").count() == 2
     stranger = facts | {"worker_id": "A2STRANGER"}
     assert reason(ask("/erase", **stranger)) == (400, "unknown_participant")
 
@@ -361,12 +331,12 @@ def test_an_owners_key_erases_a_participant(ask, fake, published, requester, mtu
 @pytest.mark.slow
 def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, terms):
     act(ask, drafted, "publish", confirmed="6.00")
-    first = hand_in(fake, RecruitedStudy.objects.get())
+    first = prolific.hand_in(fake, models.RecruitedStudy.objects.get())
     facts = terms | {"reward": "1.00", "minutes": 5, "excluded": [drafted], "devices": ["desktop"]}
     status, answer = ask("/draft", request_token="r2", places=2, **facts)
     assert (status, answer["study"]["excluded"]) == (200, [drafted])
     do_jobs()
-    later = RecruitedStudy.objects.get(request_token="r2")
+    later = models.RecruitedStudy.objects.get(request_token="r2")
     there = fake.world.studies[later.external_id]
     [group, _blocked] = there.facts["filters"][0]["selected_values"]
     assert there.facts["filters"][0]["filter_id"] == "participant_group_blocklist"
@@ -374,7 +344,7 @@ def test_a_later_round_excludes_earlier_participants(ask, fake, drafted, terms):
     act(ask, later.token, "publish", confirmed=str(later.quoted_cost))
     with pytest.raises(Denied):
         fake.world.arrive(there, first.participant)
-    second = hand_in(fake, RecruitedStudy.objects.get(request_token="r1"))
+    second = prolific.hand_in(fake, models.RecruitedStudy.objects.get(request_token="r1"))
     call_recruiters()
     assert fake.world.groups[group] == {first.participant, second.participant}
 
@@ -401,13 +371,13 @@ def test_an_invalid_draft_is_refused(ask, terms):
         ({"annotation_prefix": "assay:none:"}, "no_judgment_left"),
     ):
         assert reason(ask("/draft", request_token="r1", **terms | changed)) == (400, code)
-        assert not RecruitedStudy.objects.exists()
+        assert not models.RecruitedStudy.objects.exists()
 
 
 def test_another_requester_reaches_none_of_it_and_what_cannot_be_is_refused(
     ask, drafted, terms, make_keys
 ):
-    other = caller(make_keys("Other lab"))
+    other = prolific.caller(make_keys("Other lab"))
     told = ("recruiters", "studies", "calls", "refused_bonuses", "participations", "withdrawn")
     assert other("")[1] == {name: [] for name in told}
     tries = [
@@ -434,25 +404,28 @@ def test_another_requester_reaches_none_of_it_and_what_cannot_be_is_refused(
 
 @pytest.fixture
 def facts(fake, published):
-    submission = hand_in(fake, published)
+    submission = prolific.hand_in(fake, published)
     fake.world.approve(submission)
     call_recruiters()
-    facts = {"study": published.token, "worker_id": session_of(submission).worker.worker_id}
+    facts = {
+        "study": published.token,
+        "worker_id": prolific.session_of(submission).worker.worker_id,
+    }
     facts |= {"amount": "0.75", "currency": "GBP"}
     return facts | {"reason": "Careful reasons.", "request_token": "b1"}
 
 
 @pytest.mark.slow
 def test_a_bonus_in_pounds_is_paid_once_however_often_it_is_said(ask, facts, fake):
-    movements = LedgerTransaction.objects.count()
+    movements = models.LedgerTransaction.objects.count()
     first = ask("/bonus", **facts)
     assert ask("/bonus", **facts) == first
     assert first[0] == 200
-    minutes(3)
-    assert paid(fake, "bonus") == [Decimal(100)]  # pence, with a fee of a third
-    assert Intent.objects.get(kind="bonus").state == "done"
-    assert RecruiterCharge.objects.filter(kind="bonus").count() == 1
-    assert LedgerTransaction.objects.count() == movements
+    prolific.minutes(3)
+    assert prolific.paid(fake, "bonus") == [Decimal(100)]  # pence, with a fee of a third
+    assert models.Intent.objects.get(kind="bonus").state == "done"
+    assert models.RecruiterCharge.objects.filter(kind="bonus").count() == 1
+    assert models.LedgerTransaction.objects.count() == movements
     status, answer = ask("/bonus", **facts | {"amount": "0.80"})
     assert (status, answer["code"]) == (400, "token_used")
 
@@ -469,14 +442,14 @@ def test_a_bonus_that_cannot_be_is_refused(ask, facts):
     ):
         status, answer = ask("/bonus", **facts | changed)
         assert (status, answer["code"]) == (400, code)
-        assert not Intent.objects.filter(kind="bonus").exists()
+        assert not models.Intent.objects.filter(kind="bonus").exists()
 
 
 # Rules
 
 
 def expire_all():
-    Hit.objects.update(expiration=clock.now())
+    models.Hit.objects.update(expiration=clock.now())
 
 
 def studies_there(fake):
@@ -488,7 +461,7 @@ def places_there(fake):
 
 
 def over_budget(expected):
-    found = numbers(AttachedHitType.objects.exclude(problem="").get().problem)
+    found = prolific.numbers(models.AttachedHitType.objects.exclude(problem="").get().problem)
     return [Decimal(number) for number in found] == [Decimal(number) for number in expected]
 
 
@@ -498,50 +471,50 @@ def test_what_matches_is_recruited_without_the_programs_doing(fake, mturk, creat
     assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
     call_recruiters()
     assert fake.world.studies == {}
-    settle(2)
+    prolific.settle(2)
     (there,) = fake.world.studies.values()
     assert (there.status, there.places, there.facts["reward"]) == ("ACTIVE", 4, 150)
-    submission = hand_in(fake, RecruitedStudy.objects.get())
-    approve(mturk, submission)
+    submission = prolific.hand_in(fake, models.RecruitedStudy.objects.get())
+    prolific.approve(mturk, submission)
     call_recruiters()
     assert submission.status == "APPROVED"
-    assert LedgerTransaction.objects.filter(hit__isnull=False).count() == 0
+    assert models.LedgerTransaction.objects.filter(hit__isnull=False).count() == 0
     assert store_audit().n_problems == 0
-    assert AuditEntry.objects.filter(action="recruiting_rule.attach").count() == 1
+    assert models.AuditEntry.objects.filter(action="recruiting_rule.attach").count() == 1
 
 
 def test_what_does_not_match_or_was_there_before_is_the_marketplaces(mturk, connection):
-    before = create_hits(mturk, n=1, **HIT_HERE).public_id
+    before = prolific.create_hits(mturk, n=1, **HIT_HERE).public_id
     create_rule(connection=connection, values=RULE)
-    again = create_hits(mturk, n=1, **HIT_HERE).public_id
-    other = create_hits(mturk, n=1, **HIT | {"Title": "Photos", "Keywords": "x"})
+    again = prolific.create_hits(mturk, n=1, **HIT_HERE).public_id
+    other = prolific.create_hits(mturk, n=1, **HIT | {"Title": "Photos", "Keywords": "x"})
     assert before == again
-    paid_by = set(HitType.objects.values_list("public_id", "paid_by"))
+    paid_by = set(models.HitType.objects.values_list("public_id", "paid_by"))
     assert paid_by == {(before, "ledger"), (other.public_id, "ledger")}
-    assert not AttachedHitType.objects.exists()
+    assert not models.AttachedHitType.objects.exists()
 
 
 def test_hits_that_come_later_add_places_as_far_as_the_amount_goes(fake, mturk, ruled):
-    create_hits(mturk, n=2, **HIT_HERE)
+    prolific.create_hits(mturk, n=2, **HIT_HERE)
     fake.fail_next("change_study", "drop")
-    settle(2)
+    prolific.settle(2)
     assert studies_there(fake) == [("ACTIVE", 6)]  # 2.00 each with fees: 12 of 30
-    create_hits(mturk, n=1, max_assignments=40, **HIT_HERE)
-    settle()
+    prolific.create_hits(mturk, n=1, max_assignments=40, **HIT_HERE)
+    prolific.settle()
     assert studies_there(fake) == [("ACTIVE", 6)]
     assert over_budget([68, 18, 30])  # as many participants as one HIT wants judgments
 
 
 def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, ruled):
-    for hit in Hit.objects.all():
+    for hit in models.Hit.objects.all():
         mturk.update_expiration_for_hit(HITId=hit.public_id, ExpireAt=clock.now())
     call_recruiters()
-    assert (studies_there(fake), reload(ruled).state) == ([("COMPLETED", 4)], "stopped")
+    assert (studies_there(fake), prolific.reload(ruled).state) == ([("COMPLETED", 4)], "stopped")
     # HITs that come after that have a study of their own.
-    create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
-    settle(2)
+    prolific.create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
+    prolific.settle(2)
     assert studies_there(fake) == [("COMPLETED", 4), ("ACTIVE", 3)]
-    attached = AttachedHitType.objects.get()
+    attached = models.AttachedHitType.objects.get()
     assert [one.state for one in attached.studies.order_by("pk")] == ["stopped", "active"]
     assert attached.problem == ""
 
@@ -549,13 +522,13 @@ def test_a_study_is_stopped_when_the_program_expires_its_hits(fake, mturk, ruled
 @pytest.mark.slow
 def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk, ruled):
     """Four participants of the first were paid 8.00 with fees, of 30."""
-    for submission in [hand_in(fake, ruled) for _ in range(4)]:
+    for submission in [prolific.hand_in(fake, ruled) for _ in range(4)]:
         fake.world.approve(submission)
     call_recruiters()
     expire_all()
     call_recruiters()
-    create_hits(mturk, n=1, max_assignments=12, **HIT_HERE)
-    settle()
+    prolific.create_hits(mturk, n=1, max_assignments=12, **HIT_HERE)
+    prolific.settle()
     assert over_budget([24, 22, 30])
 
 
@@ -563,10 +536,10 @@ def test_what_all_studies_of_a_rule_cost_is_held_against_its_amount(fake, mturk,
 def test_hits_that_come_as_others_expire_are_done(fake, mturk, ruled):
     """A program that has some open at any time: its new ones are not taken for the old."""
     for _ in range(4):
-        hand_in(fake, ruled)
+        prolific.hand_in(fake, ruled)
     expire_all()
-    create_hits(mturk, n=1, **HIT_HERE)
-    settle()
+    prolific.create_hits(mturk, n=1, **HIT_HERE)
+    prolific.settle()
     assert studies_there(fake) == [("ACTIVE", 6)]
 
 
@@ -574,32 +547,32 @@ def test_hits_that_come_as_others_expire_are_done(fake, mturk, ruled):
 @pytest.mark.parametrize("how", ["a code without the work", "no consent"])
 def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, ruled, how):
     """The one may be rejected, and the other, who was asked back, return."""
-    submission, _browser, _answer = arrive(fake, ruled)
+    submission, _browser, _answer = prolific.arrive(fake, ruled)
     if how == "no consent":
-        end_session(session=Session.objects.get(), outcome="no_consent")
+        end_session(session=models.Session.objects.get(), outcome="no_consent")
     else:
-        fake.world.enter(submission, completion_code(ruled))
+        fake.world.enter(submission, prolific.completion_code(ruled))
     for _ in range(3):
-        hand_in(fake, ruled)
-    minutes(2)
+        prolific.hand_in(fake, ruled)
+    prolific.minutes(2)
     assert places_there(fake) == [4]
-    assert AttachedHitType.objects.get().problem == ""
+    assert models.AttachedHitType.objects.get().problem == ""
 
 
 def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk, ruled):
     stop_study(study=ruled)
-    create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
-    settle()
+    prolific.create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
+    prolific.settle()
     assert studies_there(fake) == [("COMPLETED", 4)]
-    assert str(rules.STOPPED_EARLY) in AttachedHitType.objects.get().problem
+    assert str(rules.STOPPED_EARLY) in models.AttachedHitType.objects.get().problem
 
 
 @pytest.fixture
 def too_dear(fake, mturk, rule):
     """A draft of 40.00, of a rule of 30.00, that is of 20 places; two are of another HIT."""
-    hit_type = create_hits(mturk, n=1, max_assignments=20, **HIT_HERE)
-    create_hits(mturk, n=1, **HIT_HERE)
-    settle()
+    hit_type = prolific.create_hits(mturk, n=1, max_assignments=20, **HIT_HERE)
+    prolific.create_hits(mturk, n=1, **HIT_HERE)
+    prolific.settle()
     assert over_budget([40, 30, 30])
     return hit_type.hits.earliest("pk")
 
@@ -609,27 +582,27 @@ def test_a_draft_that_was_too_dear_is_drafted_anew_for_what_is_left(fake, mturk,
     if is_over:
         expire_all()
         call_recruiters()
-        create_hits(mturk, n=1, **HIT_HERE)
-        settle()
+        prolific.create_hits(mturk, n=1, **HIT_HERE)
+        prolific.settle()
     else:
-        Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
+        models.Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
         call_recruiters()
     assert studies_there(fake) == [("ACTIVE", 2)]
 
 
 def test_a_draft_deleted_there_is_not_drafted_again_for_its_hits(fake, mturk, too_dear):
     fake.world.studies.clear()
-    Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
-    minutes(2)
+    models.Hit.objects.filter(pk=too_dear.pk).update(expiration=clock.now())
+    prolific.minutes(2)
     assert fake.world.studies == {}
     problem = rules.DRAFT_DELETED.format(recruiter="Prolific")
-    assert AttachedHitType.objects.get().problem == problem
+    assert models.AttachedHitType.objects.get().problem == problem
     expire_all()
     call_recruiters()
-    create_hits(mturk, n=1, **HIT_HERE)
-    settle()
+    prolific.create_hits(mturk, n=1, **HIT_HERE)
+    prolific.settle()
     assert studies_there(fake) == [("ACTIVE", 2)]
-    assert AttachedHitType.objects.get().problem == ""
+    assert models.AttachedHitType.objects.get().problem == ""
 
 
 def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over(ruled):
@@ -637,15 +610,15 @@ def test_what_was_not_heard_to_be_spent_is_looked_after_though_all_hits_are_over
     what became of it."""
     expire_all()
     call_recruiters()
-    AttachedHitType.objects.update(pending_cost=Decimal(8))
+    models.AttachedHitType.objects.update(pending_cost=Decimal(8))
     call_recruiters()
-    assert AttachedHitType.objects.get(ended_at__isnull=False).pending_cost is None
+    assert models.AttachedHitType.objects.get(ended_at__isnull=False).pending_cost is None
 
 
 def test_what_another_hit_type_is_about_to_spend_is_not_spent_again(mturk, created):
-    create_hits(mturk, n=1, **HIT_HERE | {"Title": "Rate a ninth response of a Dialogue"})
-    AttachedHitType.objects.exclude(hit_type=created).update(pending_cost=Decimal(23))
-    settle()
+    prolific.create_hits(mturk, n=1, **HIT_HERE | {"Title": "Rate a ninth response of a Dialogue"})
+    models.AttachedHitType.objects.exclude(hit_type=created).update(pending_cost=Decimal(23))
+    prolific.settle()
     assert over_budget([8, 7, 30])
 
 
@@ -654,10 +627,10 @@ def test_money_that_came_back_is_the_rules_again(fake, mturk, ruled):
     """Nobody comes to four studies of 8.00, of 30."""
     for _round in range(3):
         expire_all()
-        minutes(2)
-        create_hits(mturk, n=1, max_assignments=4, **HIT_HERE)
-        settle()
-    assert AttachedHitType.objects.get().problem == ""
+        prolific.minutes(2)
+        prolific.create_hits(mturk, n=1, max_assignments=4, **HIT_HERE)
+        prolific.settle()
+    assert models.AttachedHitType.objects.get().problem == ""
     assert studies_there(fake) == [("COMPLETED", 4)] * 3 + [("ACTIVE", 4)]
 
 
@@ -667,24 +640,24 @@ def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(
     a late code may have 2.00 more paid, of 30."""
 
     def is_left(left):
-        create_hits(mturk, n=1, max_assignments=99, **HIT_HERE)
-        settle()
+        prolific.create_hits(mturk, n=1, max_assignments=99, **HIT_HERE)
+        prolific.settle()
         is_so = over_budget([198, left, 30])
         expire_all()
         call_recruiters()
         return is_so
 
     fake.world.now = clock.now()
-    fake.world.approve(hand_in(fake, ruled))
-    late, _browser, _answer = arrive(fake, ruled)
+    fake.world.approve(prolific.hand_in(fake, ruled))
+    late, _browser, _answer = prolific.arrive(fake, ruled)
     call_recruiters()
     fake.world.leave(late, "TIMED-OUT")
     expire_all()
-    minutes()
+    prolific.minutes()
     assert is_left(26)
-    fake.world.enter(late, completion_code(ruled))
+    fake.world.enter(late, prolific.completion_code(ruled))
     fake.world.approve(late)
-    minutes(2)
+    prolific.minutes(2)
     assert is_left(26)
 
 
@@ -693,21 +666,21 @@ def test_who_ran_out_of_time_holds_a_share_of_a_stopped_study_and_not_all_of_it(
 def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_left):
     """Of four participants one does not consent, and enters the code all the same. The answer to
     the rejection is lost at first; once it is rejected the place is free."""
-    create_hits(mturk, **HIT_HERE | {"LifetimeInSeconds": 86400 * 20})
-    settle()
-    ruled = RecruitedStudy.objects.get()
-    submission, _browser, _answer = arrive(fake, ruled)
-    session = end_session(session=Session.objects.get(), outcome="no_consent")
+    prolific.create_hits(mturk, **HIT_HERE | {"LifetimeInSeconds": 86400 * 20})
+    prolific.settle()
+    ruled = models.RecruitedStudy.objects.get()
+    submission, _browser, _answer = prolific.arrive(fake, ruled)
+    session = end_session(session=models.Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
     for _ in range(3):
-        hand_in(fake, ruled)
+        prolific.hand_in(fake, ruled)
     clock.advance(timedelta(hours=25))
     call_recruiters()
     assert places_there(fake) == [4]
-    decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=is_left)
+    decide_uncertain(intent=models.Intent.objects.get(kind="doubt"), was_done=is_left)
     if not is_left:
         fake.fail_next("move_submission", "lose")
-    minutes()
+    prolific.minutes()
     assert places_there(fake) == [5 if is_left else 4]
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
 
@@ -715,10 +688,10 @@ def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_
 def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mturk, ruled):
     there = fake.world.studies[ruled.external_id]
     fake.world.change_reward(there, 450)
-    ask_for_more(mturk, ruled.hit_type)
-    settle(2)
+    prolific.ask_for_more(mturk, ruled.hit_type)
+    prolific.settle(2)
     assert there.places == 4
-    assert numbers(AttachedHitType.objects.get().problem) == ["4.50", "1.50"]
+    assert prolific.numbers(models.AttachedHitType.objects.get().problem) == ["4.50", "1.50"]
     fake.world.change_reward(there, 150)
     call_recruiters()
     assert there.places > 4
@@ -726,10 +699,10 @@ def test_a_rule_buys_nothing_of_a_study_whose_reward_was_raised_there(fake, mtur
 
 def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, ruled):
     stranger = fake.world.arrive(fake.world.studies[ruled.external_id])
-    fake.world.enter(stranger, completion_code(ruled))
+    fake.world.enter(stranger, prolific.completion_code(ruled))
     fake.world.approve(stranger)
-    minutes(2)
-    assert charges("reward") == [2]
+    prolific.minutes(2)
+    assert prolific.charges("reward") == [2]
 
 
 @pytest.mark.slow
@@ -737,9 +710,9 @@ def test_who_was_paid_there_without_having_come_here_is_charged_for(fake, ruled)
 @pytest.mark.parametrize("fault", ["drop", "lose"])
 def test_one_study_comes_of_it_whatever_is_lost(fake, created, operation, fault):
     fake.fail_next(operation, fault)
-    settle(4)
+    prolific.settle(4)
     assert studies_there(fake) == [("ACTIVE", 4)]
-    assert RecruitedStudy.objects.get().state == "active"
+    assert models.RecruitedStudy.objects.get().state == "active"
 
 
 def test_what_has_no_counterpart_is_refused_and_a_repeated_token_is_one_hit(mturk, rule):
@@ -750,43 +723,40 @@ def test_what_has_no_counterpart_is_refused_and_a_repeated_token_is_one_hit(mtur
     }
     for facts in ({"QualificationRequirements": [adult]}, {"AssignmentReviewPolicy": policy}):
         with pytest.raises(mturk.exceptions.RequestError) as found:
-            create_hits(mturk, n=1, **HIT_HERE | facts)
-        code = found.value.response["TurkErrorCode"]
-        assert code == "AWS.MechanicalTurk.InvalidParameterValue"
-    assert not Hit.objects.exists()
-    assert not HitType.objects.filter(paid_by="recruiter").exists()
+            prolific.create_hits(mturk, n=1, **HIT_HERE | facts)
+        assert found.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.InvalidParameterValue"
+    assert not models.Hit.objects.exists()
+    assert not models.HitType.objects.filter(paid_by="recruiter").exists()
     first = mturk.create_hit(**HIT_HERE, MaxAssignments=1, UniqueRequestToken="t")["HIT"]
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.create_hit(**HIT_HERE, MaxAssignments=1, UniqueRequestToken="t")
     assert first["HITId"] in str(found.value)
-    assert Hit.objects.count() == AttachedHitType.objects.count() == 1
+    assert models.Hit.objects.count() == models.AttachedHitType.objects.count() == 1
 
 
 def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake, mturk, ruled):
-    submission = hand_in(fake, ruled)
-    worker = Session.objects.get().worker.worker_id
+    submission = prolific.hand_in(fake, ruled)
+    worker = models.Session.objects.get().worker.worker_id
     (group,) = fake.world.groups
-    there = fake.world.studies[ruled.external_id]
-    assert there.facts["filters"] == [
+    assert fake.world.studies[ruled.external_id].facts["filters"] == [
         {"filter_id": "participant_group_blocklist", "selected_values": [group]}
     ]
     mturk.create_worker_block(WorkerId=worker, Reason="Careless")
     fake.fail_next("add_to_group", "drop")
-    minutes(2)
+    prolific.minutes(2)
     assert fake.world.groups[group] == {submission.participant}
     mturk.delete_worker_block(WorkerId=worker)
     call_recruiters()
     assert fake.world.groups[group] == set()
-    made = make_type(mturk, "Trained")
-    ids = {"QualificationTypeId": made, "WorkerId": worker}
+    ids = {"QualificationTypeId": make_type(mturk, "Trained"), "WorkerId": worker}
     mturk.associate_qualification_with_worker(**ids, IntegerValue=7, SendNotification=True)
     mturk.disassociate_qualification_from_worker(**ids, Reason="Too long ago.")
     call_recruiters()
     granted, revoked = [one["body"] for one in fake.world.messages]
     assert "Trained" in granted
     assert "Too long ago." in revoked
-    assert not WorkerMessage.objects.exists()
-    assert not Intent.objects.exclude(state="done").exists()
+    assert not models.WorkerMessage.objects.exists()
+    assert not models.Intent.objects.exclude(state="done").exists()
 
 
 def test_a_rule_is_the_requesters_and_ends(mturk, connection, rule):
@@ -795,8 +765,8 @@ def test_a_rule_is_the_requesters_and_ends(mturk, connection, rule):
         with refused(InvalidParameter, code):
             create_rule(connection=connection, values=values)
     end_rule(rule=rule)
-    create_hits(mturk, n=1, **HIT_HERE)
-    assert not AttachedHitType.objects.exists()
+    prolific.create_hits(mturk, n=1, **HIT_HERE)
+    assert not models.AttachedHitType.objects.exists()
 
 
 def test_rules_are_made_listed_and_ended_by_a_command(connection, requester, capsys):
@@ -817,10 +787,10 @@ def test_whoever_disconnects_while_places_are_priced_buys_none(fake, mturk, rule
     real = Prolific.cost
 
     def cost(self, reward, places):
-        disconnect(connection=RecruiterConnection.objects.get())
+        disconnect(connection=models.RecruiterConnection.objects.get())
         return real(self, reward, places)
 
-    create_hits(mturk, n=1, max_assignments=8, **HIT_HERE)
+    prolific.create_hits(mturk, n=1, max_assignments=8, **HIT_HERE)
     monkeypatch.setattr(Prolific, "cost", cost)
-    settle()
+    prolific.settle()
     assert studies_there(fake) == [("ACTIVE", 4)]

@@ -16,13 +16,8 @@ from django.test import Client
 
 from marketplace import clock
 from marketplace.models import Session
+from marketplace.recruiting import signed_links
 from marketplace.recruiting.records import NotVerified, Unreachable
-from marketplace.recruiting.signed_links import (
-    ASK_AGAIN_SECONDS,
-    KEPT_SECONDS,
-    PublishedKeys,
-    verify_signed_link,
-)
 from tests.codes import refused
 from tests.marketplace.prolific import join
 
@@ -101,19 +96,19 @@ def publisher(server):
 
 @pytest.fixture
 def known_keys(publisher):
-    return PublishedKeys(publisher.url)
+    return signed_links.PublishedKeys(publisher.url)
 
 
 def verify(keys, token, *, study=IDS["STUDY_ID"], url=URL, now=NOW, **parameters):
     given = {**IDS, "prolific_token": token} | parameters
-    return verify_signed_link(keys, study, given, url=url, now=now)
+    return signed_links.verify_signed_link(keys, study, given, url=url, now=now)
 
 
 @pytest.mark.parametrize("ids", [IDS, {}])
 def test_who_was_sent(known_keys, publisher, ids):
     given = {**ids, "prolific_token": publisher.token()}
     now = NOW + timedelta(minutes=1)
-    arrival = verify_signed_link(known_keys, IDS["STUDY_ID"], given, url=URL, now=now)
+    arrival = signed_links.verify_signed_link(known_keys, IDS["STUDY_ID"], given, url=URL, now=now)
     assert (arrival.study, arrival.submission) == (IDS["STUDY_ID"], IDS["SESSION_ID"])
     assert arrival.participant == IDS["PROLIFIC_PID"]
     assert IDS["PROLIFIC_PID"] not in repr(arrival)
@@ -171,15 +166,15 @@ def test_a_token_with_another_algorithm_damaged_expired_or_signed_by_somebody_el
 
 def test_keys_are_kept_for_a_day_and_a_new_one_is_found(publisher):
     passed = [0.0]
-    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    known_keys = signed_links.PublishedKeys(publisher.url, monotonic=lambda: passed[0])
     for _time in range(3):
         verify(known_keys, publisher.token())
     assert publisher.n_asked == 1
     publisher.keys["two"] = generate_private_key(65537, 2048)
-    passed[0] += ASK_AGAIN_SECONDS + 1
+    passed[0] += signed_links.ASK_AGAIN_SECONDS + 1
     verify(known_keys, publisher.token(kid="two"))
     assert publisher.n_asked == 2
-    passed[0] += KEPT_SECONDS + 1
+    passed[0] += signed_links.KEPT_SECONDS + 1
     verify(known_keys, publisher.token())
     assert publisher.n_asked == 3
 
@@ -198,7 +193,7 @@ def test_keys_that_cannot_be_had(known_keys, publisher):
             verify(known_keys, publisher.token())
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         port = server.server_address[1]
-    known_keys = PublishedKeys(f"http://127.0.0.1:{port}/jwks.json")
+    known_keys = signed_links.PublishedKeys(f"http://127.0.0.1:{port}/jwks.json")
     token = f"{encoded(json.dumps({'alg': 'RS256', 'kid': 'one'}).encode())}.e30.e30"
     with refused(Unreachable, "no_keys"):
         verify(known_keys, token)
@@ -206,7 +201,7 @@ def test_keys_that_cannot_be_had(known_keys, publisher):
 
 def test_a_key_server_that_hangs_holds_up_one_and_nobody_else(publisher):
     passed = [0.0]
-    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    known_keys = signed_links.PublishedKeys(publisher.url, monotonic=lambda: passed[0])
     answers = threading.Event()
     publisher.before_answering = answers.wait
     with ThreadPoolExecutor(1) as pool:
@@ -224,14 +219,14 @@ def test_a_key_server_that_hangs_holds_up_one_and_nobody_else(publisher):
 
 def test_a_failed_try_is_made_again_after_a_minute(publisher):
     passed = [0.0]
-    known_keys = PublishedKeys(publisher.url, monotonic=lambda: passed[0])
+    known_keys = signed_links.PublishedKeys(publisher.url, monotonic=lambda: passed[0])
     publisher.content = b"["
     for _time in range(3):
         with refused(Unreachable, "no_keys"):
             verify(known_keys, publisher.token())
     assert publisher.n_asked == 1
     publisher.content = None
-    passed[0] += ASK_AGAIN_SECONDS + 1
+    passed[0] += signed_links.ASK_AGAIN_SECONDS + 1
     verify(known_keys, publisher.token())
     assert publisher.n_asked == 2
 
