@@ -206,14 +206,18 @@ def erase_participant(recruitment: Recruitment, *, worker_id: str) -> None:
     )
 
 
+def hits_per_person(batch: Batch) -> int:
+    """The most HITs of the batch that one invited person can do."""
+    return min(batch.max_per_worker or 1, batch.hits.count(), MOST_HITS_PER_PERSON)
+
+
 def open_own_study(batch: Batch) -> str:
     """Open the batch's HITs for people invited by links; return the study's id there."""
-    assert batch.max_per_worker is not None
     content = {
         "request_token": f"links:{batch.key}",
         "hit_type_id": batch.hit_type_id,
         "annotation_prefix": annotation_prefix(batch),
-        "items": min(batch.max_per_worker, MOST_HITS_PER_PERSON),
+        "items": hits_per_person(batch),
     }
     answer = _ask(batch.connection, "/open", content)
     if not isinstance(row := answer.get("study"), dict):

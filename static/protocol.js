@@ -151,7 +151,8 @@ function request(values) {
   width = find("[data-width][aria-pressed=true]")?.dataset.width ?? width;
   // Named in any case: htmx would send the button that was pressed last.
   const named = { action: "", ...values }, target = named.action ? "#design" : "#protocol-saved";
-  return htmx.ajax("POST", source.getAttribute("action"), { source, target, swap: "outerHTML", values: named });
+  return htmx.ajax("POST", source.getAttribute("action"), { source, target, swap: "outerHTML", values: named })
+    .then(() => named.action && htmx.trigger("#size", "refresh"));
 }
 
 // Another kind, scope or task has other fields: the answer brings them.

@@ -220,7 +220,7 @@ def mapping_warnings(mapping: ColumnMapping) -> list[CodedText]:
         CodedText(
             _(
                 "No column names the items, so each gets a code (a hash) as its name in exports "
-                "and qrels. If a column has their names, choose it as “Item”"
+                "and qrels. If a column has their names, choose it as “Item ID”"
             ),
             "no_item_column",
         )

@@ -14,6 +14,7 @@ from error_codes import CodedText
 from hits.invitation_links import LONGEST_NAME, MOST_PEOPLE, link_jobs
 from hits.models import Batch, InvitedPerson, LinkStudy
 from hits.recruited_batches import judgments_wanted
+from hits.recruiter_api import hits_per_person
 from work.models import Job
 
 
@@ -100,9 +101,13 @@ class LinksView:
     def n_wanted(self) -> int:
         return judgments_wanted(self.batch)
 
+    @cached_property
+    def n_each(self) -> int:
+        return hits_per_person(self.batch)
+
     @property
     def seconds(self) -> int:
-        return int(self.batch.assignment_duration_seconds) * (self.batch.max_per_worker or 1)
+        return int(self.batch.assignment_duration_seconds) * self.n_each
 
 
 def person_rows(batch: Batch) -> list[PersonRow]:
@@ -148,11 +153,12 @@ def links_table(batch: Batch) -> Iterator[tuple[str, ...]]:
         *("name", "link", "status", "hits_done", "hits_reserved", "hits_at_most"),
         *("arrived_at", "worker_id", "annotator"),
     )
+    n_each = hits_per_person(batch)
     for row in person_rows(batch):
         one = row.person
         yield (
             *(to_cell(one.name), one.link if row.has_link else "", row.status.code),
-            *(str(one.n_done), str(one.n_hits), str(batch.max_per_worker)),
+            *(str(one.n_done), str(one.n_hits), str(n_each)),
             one.arrived_at.isoformat(timespec="seconds") if one.arrived_at else "",
             *(one.worker_id, row.annotator),
         )

@@ -384,14 +384,15 @@ def _previewed_page(
     return page + format_html(EDITED, document.questions[index].name, mark_safe(SHOW_EDITED))
 
 
-# The page shows the question that is being edited, behind the consent if there is one.
+# The page shows the question that is being edited, behind the consent if there is one. Its own
+# window scrolls: scrollIntoView would scroll the page around it too.
 EDITED = '<template id="edited" data-name="{}"></template><script type="module">{}</script>'
 SHOW_EDITED = """
 document.querySelector("#agree")?.click();
 const name = document.querySelector("#edited").dataset.name;
 const fields = document.querySelectorAll(`[data-question="${CSS.escape(name)}"]`);
-for (const field of fields) field.style.boxShadow = "-6px 0 0 -3px currentColor";
-fields[0]?.scrollIntoView({ block: "center" });
+for (const field of fields) field.dataset.current = "";
+if (fields[0]) scrollTo(0, scrollY + fields[0].getBoundingClientRect().top - innerHeight / 4);
 """
 
 

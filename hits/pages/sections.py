@@ -288,11 +288,13 @@ class ProtocolView:
             text = _("%(a)s and %(b)s") % {"a": text, "b": checks % {"n": n_checks}}
         least, most = (self._answers_on_page(n) for n in self.tasks.on_page)
         most += n_checks
-        if not least:
-            return text
-        answers = f"{least}" if least == most else _("%(a)d to %(b)d") % {"a": least, "b": most}
-        per_page = ngettext("%(n)s answer per page", "%(n)s answers per page", most)
-        return f"{text}; {per_page % {'n': answers}}"
+        if least:
+            answers = f"{least}" if least == most else _("%(a)d to %(b)d") % {"a": least, "b": most}
+            per_page = ngettext("%(n)s answer per page", "%(n)s answers per page", most)
+            text = f"{text}; {per_page % {'n': answers}}"
+        reasons = {"page": _("a reason per page"), "choice": _("a reason per choice")}
+        reason = reasons.get(self.document.reason.rule)
+        return f"{text}; {reason}" if reason else text
 
     def _answers_on_page(self, n_candidates: int) -> int:
         asked = self.document.study_questions

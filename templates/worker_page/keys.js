@@ -29,6 +29,8 @@ function answerByDigit(field, digit) {
     // A number beyond the end of the scale begins anew with its last digit.
     typed = +joined > input.max ? digit : joined;
     if (+typed < input.min || +typed > input.max) return;
+    // Whoever types a number sees it.
+    if (!find("output", field.node)) input.parentNode.append(make("output", { ariaHidden: true }));
     input.value = typed;
     input.dispatchEvent(new Event("input"));
     input.focus({ preventScroll: true });
@@ -61,14 +63,16 @@ function choose(letter, isWorst) {
   if (!faultOf(field) && field.value !== null) move(1);
 }
 
-document.addEventListener("keydown", (event) => {
+const press = (event) => {
   const { key, target, shiftKey } = event, isCommand = event.ctrlKey || event.metaKey;
   if (event.defaultPrevented || event.altKey || event.repeat || event.isComposing) return;
   if (preview || sent || over || find("dialog[open]") || !find("#work").checkVisibility()) return;
   const action = isCommand ? key === "Enter" && (() => form.requestSubmit())
     : !keysOn.checked ? null
-    : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea") && (() => move(shiftKey ? -1 : 1))
-    : target.matches(typedInto) ? null
+    : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea")
+      && (() => move(current?.node.contains(document.activeElement) ? shiftKey ? -1 : 1 : 0))
+    // Whoever is told of missing answers may go on typing a reason.
+    : target.matches(typedInto) || problems.contains(target) ? null
     : key === "?" ? () => find("#keys-shown").click()
     : key === "0" && none ? () => none.click()
     // A list of places takes digits itself.
@@ -77,7 +81,10 @@ document.addEventListener("keydown", (event) => {
   if (!action) return;
   event.preventDefault();
   action();
-});
+};
+document.addEventListener("keydown", press);
+// From the page around, while nothing there takes keys.
+heard["assay:key"] = (data) => press({ ...data, target: document.body, preventDefault() {} });
 document.addEventListener("focusin", ({ target }) => {
   const stop = stops.find(({ node }) => node.contains(target));
   if (stop) point(stop);

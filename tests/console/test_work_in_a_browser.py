@@ -139,7 +139,7 @@ def saved_progress(page, n):
 
 
 def submit_button(task):
-    return task.locator("#send button")
+    return task.locator("#send [type=submit]")
 
 
 def submit(task):
@@ -606,7 +606,7 @@ def practise(page, choice):
     else:
         option.focus()
         option.press("Space")
-    press(page, task.locator("#send button"))
+    press(page, task.locator("#send [type=submit]"))
     expect(task.locator("#verdict")).to_be_focused()
     return task
 
@@ -639,11 +639,11 @@ def test_two_attempts_fail_and_every_page_says_what_holds(open_site, practised, 
     page.reload()
     task = task_of(page)
     expect(advice).to_have_text(task_text(task, "failed-more"))
-    press(page, task.locator("#send button"))
+    press(page, task.locator("#send [type=submit]"))
     page.wait_for_url("**/worker/groups/**")
     task = practise(page, "0")
     expect(advice).to_have_text(task_text(task, "failed-last"))
-    press(page, task.locator("#send button"))
+    press(page, task.locator("#send [type=submit]"))
     page.wait_for_url("**/worker/")
     expect(show_unmet(page).locator("a")).to_have_count(0)  # the result is still to come
     collect_batch(batch=practised, client=client)
@@ -660,7 +660,7 @@ def test_the_page_of_what_was_sent_shows_what_was_right(open_site, practised):
     page = open_site()
     page.goto("/worker/")
     show_unmet(page).locator("a[href*='/groups/']").click()
-    practise(page, "1").locator("#send button").click()
+    practise(page, "1").locator("#send [type=submit]").click()
     page.locator("#receipt a").first.click()
     task = task_of(page)
     expect(task.locator("#verdict h2")).to_have_text(re.compile(r"^\D+1\D+1\D+$"))

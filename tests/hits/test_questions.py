@@ -109,7 +109,7 @@ def test_the_page_holds_the_task_for_programs_that_act_as_workers():
     assert page.count("<em>") == 1  # the response without a text
     style = re.search("<style>(.*?)</style>", page, re.DOTALL)[1]
     script = re.search('<script type="module">(.*?)</script>', page, re.DOTALL)[1]
-    assert len(f"{style}{script}".encode()) <= 30 * 1024
+    assert len(f"{style}{script}".encode()) <= 32 * 1024
 
 
 def test_the_xml_gives_back_the_page_as_it_was():
@@ -145,7 +145,10 @@ def test_a_conversation_is_shown_turn_by_turn_and_all_texts_are_escaped():
         r'<span class="who" dir="auto">(.*?)</span><span class="text" dir="auto">(.*?)</span>', page
     )
     lines = [html.unescape(text).partition(": ")[::2] for text in CONTEXT.splitlines()]
-    assert [(who, html.unescape(text)) for who, text in turns] == lines
+    # Responses have letters as well.
+    assert [(f"Speaker {who}", text) for who, text in lines] == [
+        (who, html.unescape(text)) for who, text in turns
+    ]
     assert "I like trains.\nI like &lt;b&gt;all&lt;/b&gt; trains." in page
     item.context = "A poem:\nof two lines & more"
     assert '<p class="text" dir="auto">A poem:\nof two lines &amp; more</p>' in task_page(item)

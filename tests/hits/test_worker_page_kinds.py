@@ -283,6 +283,8 @@ def test_numbers_are_typed_on_lines_and_enter_moves_on(framed):
     task = inside(page)
     press_keys(page, *"80", "Enter", *"7", "Enter", *"100", "Shift+Enter", "9", "Enter", "Enter")
     expect(task.locator("#progress")).to_have_text(counts(3, 4))
+    # A number is shown to whoever types one, however the line is set.
+    expect(task.locator("output").first).to_have_text("80")
     page.keyboard.press("Enter")
     expect(task.locator("#send [type=submit]")).to_be_focused()
     press_keys(page, "Shift+Enter", *"25", "Control+Enter")

@@ -143,7 +143,7 @@ def test_a_guest_opens_a_copied_link_answers_and_reads_that_nothing_is_stored(
         assert accessibility_problems(page, frames=False) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         frame = page.frame_locator("iframe#task")
-        frame.locator("#send button").click()
+        frame.locator("#send [type=submit]").click()
         expect(frame.locator("[data-code=not_stored]")).to_be_visible()
         page.locator("a[href$='as=desktop']").click()
         expect(page.locator("iframe.trial.desktop")).to_be_visible()

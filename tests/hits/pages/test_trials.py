@@ -55,7 +55,7 @@ def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server,
         assert accessibility_problems(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         frame = page.frame_locator("iframe#task")
-        frame.locator("#send button").click()
+        frame.locator("#send [type=submit]").click()
         expect(frame.locator("table.sums tbody tr", has_text="appropriateness")).to_have_count(2)
         page.locator("a[href$='as=desktop']").click()
         expect(page.locator("iframe.trial.desktop")).to_be_visible()
