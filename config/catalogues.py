@@ -145,7 +145,7 @@ READ_ALOUD = {
 }  # fmt: skip
 # Not words of a language: names, formats, units.
 NAMES = re.compile(r"\b(Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|JSONL|Parquet|qrels)\b")
-SILENT = {"script", "style", "code"}
+SILENT = {"script", "style", "code", "kbd"}
 VOID = {"meta", "link", "img", "input", "br", "hr", "source", "track", "wbr", "col"}
 
 
