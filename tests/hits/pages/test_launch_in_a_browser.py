@@ -118,7 +118,9 @@ def test_prices_follow_what_is_typed(page, worker):
     page.locator("[name=n_items]").fill("2")
     expect(page.locator("#cost .sum")).to_have_text("$4.00")
     assert page.locator("[name=n_items]").input_value() == "2"
-    page.locator("#id_how").click()
+    page.locator("[name=reward_usd]").press("Tab")
+    expect(page.locator("#id_how")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(page.locator("#price-sample")).to_have_text("$4.00")
     page.locator("#how-listed").check()
     page.locator("[name=keys]").fill("no such item")

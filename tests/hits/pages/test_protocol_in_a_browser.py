@@ -83,16 +83,21 @@ def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
     expect(page.locator("#q0-point0")).to_be_focused()
     expect(page.locator("#q0-point0")).to_have_attribute("aria-invalid", "true")
     expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
+    # The preview follows in its own window.
+    expect(page.locator("#q0-point0")).to_be_in_viewport()
     expect_accessible(page)
 
 
 @on_desk
 def test_a_design_is_made_and_undone_by_keyboard(page: Page, study: Study) -> None:
+    expect(page.locator("#size [data-figure=hits]")).to_be_visible()
+    size = page.locator("#size-figures").inner_text()
     page.locator("#task-rate").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#task-pairs")).to_be_focused()
     expect(page.locator(".q")).to_have_count(1)
     assert [each.kind for each in current_document(study).questions] == ["preference"]
+    expect(page.locator("#size-figures")).not_to_have_text(size, use_inner_text=True)
     page.locator("[value='add:likert']").press("Enter")
     expect(page.locator("#q1-wording")).to_be_focused()
     page.locator("#q1-points-up").press("Space")
