@@ -3,6 +3,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import BooleanField, Value
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -11,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.audit import record
 from accounts.roles import Permission
-from annotation.models import Study
+from annotation.models import MissingAnswer, Study, Submission
 from annotation.pages.study import study_for, study_page
 from annotation.study_facts import MEASURE, REVIEW, jobs_of, request_study_job
 from console.access import may, person, require_spending
@@ -290,8 +291,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "participant": participant_note(assignment),
         "appeal": getattr(assignment, "appeal", None),
         "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
-        "written": submission.written_answers.select_related("candidate") if submission else [],
-        "missing": submission.missing_answers.select_related("candidate") if submission else [],
+        "written": _answers_in_words(submission) if submission else [],
         "effort": effort_note(study, submission) if submission else None,
         "record": record_of(assignment, study, person(request)),
         "n_place": position + 1,
@@ -301,6 +301,27 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "is_rejected": assignment.status == Assignment.Status.REJECTED,
         "note_form": NoteForm(auto_id="note_%s", label_suffix=""),
     } | _decision_form(request, study, row, request.GET.get("do", ""))
+
+
+def _answers_in_words(submission: Submission) -> list[dict[str, Any]]:
+    """Written answers, then those that are missing for a reason; one query for both."""
+    names = ["question", "candidate__key"]
+    written = submission.written_answers.values_list(*names, "text", "pasted", Value(""), "pk")
+    missing = submission.missing_answers.values_list(
+        *names, Value(""), Value(None, BooleanField()), "reason", "pk"
+    )
+    rows = written.order_by().union(missing.order_by(), all=True)
+    return [
+        {
+            "question": question,
+            "candidate": candidate,
+            "text": MissingAnswer.Reason(reason).label if reason else text,
+            "pasted": pasted,
+        }
+        for question, candidate, text, pasted, reason, _pk in sorted(
+            rows, key=lambda row: (bool(row[4]), row[5])
+        )
+    ]
 
 
 def _decision_form(
