@@ -333,13 +333,6 @@ def settle(request: HttpRequest, slug: str, batch_id: int, call_id: int) -> Http
     return _back(slug, batch_id)
 
 
-def _invited_batch(study: Study, batch_id: int) -> Batch:
-    row = batch_of(study, batch_id)
-    if not row.is_invited:
-        raise Http404("This batch has no invitation links.")
-    return row
-
-
 @require_POST
 def invite_people(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
     """Create a link per name, or share, close or open the links of a batch.
@@ -347,7 +340,9 @@ def invite_people(request: HttpRequest, slug: str, batch_id: int) -> HttpRespons
     Access: those who may spend.
     """
     study = study_for(request, slug, Permission.SPEND)
-    row = _invited_batch(study, batch_id)
+    row = batch_of(study, batch_id)
+    if not row.is_invited:
+        return _back(slug, batch_id)
     action, actor = request.POST.get("action", ""), person(request)
     form = NamesForm(request.POST if action == INVITE else None)
     try:
