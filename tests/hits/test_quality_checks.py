@@ -326,7 +326,7 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     flags = [set(re.findall(r"\d[\d,.]*\d|\d", text)) for text in texts]
     assert any({"50", "90", "20"} <= numbers for numbers in flags)  # the right value, and how near
     assert any({"15", "20"} <= numbers for numbers in flags)  # so many of the worker's checks
-    assert [one.text for one in page.context["written"]] == [words]
+    assert [one["text"] for one in page.context["written"]] == [words]
     clear = reverse("console:review-clear", args=[study.slug, of_bob.pk])
     assert page.context["record"]["is_held"]
     assert clear in page.content.decode()
