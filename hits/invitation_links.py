@@ -1,7 +1,7 @@
 """Invitation links of a batch: people without an account work on its HITs, unpaid, up to a quota.
 
-Whatever is requested is stored first and sent by a job. Names and revocations that were not sent
-are sent by the next look, too.
+Requests are stored first and sent by a job. The check each minute sends names and revocations
+that the job did not send.
 """
 
 from collections.abc import Iterable, Sequence

@@ -82,7 +82,7 @@ addEventListener("message", (event) => {
   if (frame() && event.source === frame().contentWindow) heard[event.data?.type]?.(event.data);
 });
 
-// Keys act in the task also from where nothing else takes them, such as after a receipt.
+// Forward shortcut keys to the task if focus is on no control, such as after a receipt.
 addEventListener("keydown", ({ key, shiftKey, ctrlKey, metaKey, altKey, repeat, target }) => {
   if (!frame() || (target !== document.body && target.id !== "receipt") || !/^([\da-z?]|Enter)$/i.test(key)) return;
   frame().focus({ preventScroll: true });

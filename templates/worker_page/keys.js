@@ -26,10 +26,10 @@ function answerByDigit(field, digit) {
   const kind = field.question.kind, inputs = all("input", field.node);
   if (kind === "line") {
     const [input] = inputs, joined = typed + digit;
-    // A number beyond the end of the scale begins anew with its last digit.
+    // A number beyond the end of the scale starts again with its last digit.
     typed = +joined > input.max ? digit : joined;
     if (+typed < input.min || +typed > input.max) return;
-    // Whoever types a number sees it.
+    // Lines can hide their number; typing needs to show it.
     if (!find("output", field.node)) input.parentNode.append(make("output", { ariaHidden: true }));
     input.value = typed;
     input.dispatchEvent(new Event("input"));
@@ -71,7 +71,7 @@ const press = (event) => {
     : !keysOn.checked ? null
     : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea")
       && (() => move(current?.node.contains(document.activeElement) ? shiftKey ? -1 : 1 : 0))
-    // Whoever is told of missing answers may go on typing a reason.
+    // After Ctrl+Enter from a text, focus is on the missing answers: letters are not shortcuts there.
     : target.matches(typedInto) || problems.contains(target) ? null
     : key === "?" ? () => find("#keys-shown").click()
     : key === "0" && none ? () => none.click()
@@ -83,7 +83,7 @@ const press = (event) => {
   action();
 };
 document.addEventListener("keydown", press);
-// From the page around, while nothing there takes keys.
+// Keys that the page around the frame forwards (work.js).
 heard["assay:key"] = (data) => press({ ...data, target: document.body, preventDefault() {} });
 document.addEventListener("focusin", ({ target }) => {
   const stop = stops.find(({ node }) => node.contains(target));
