@@ -15,7 +15,7 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any, NamedTuple, cast
 
-from django.db.models import F, Max, OuterRef, Subquery, Sum
+from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
 from annotation.models import Judgment, Question, Study, Submission, WrittenAnswer
@@ -140,6 +140,16 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
         pk: replace(efforts[pk], server_seconds=seconds)
         for pk, seconds in server_times(times).items()
     }
+
+
+def with_preceding(submission: Submission) -> QuerySet[Any]:
+    """Keys of a submission and of its annotator's one before, which bounds its server's time."""
+    own = Submission.objects.filter(annotator=submission.annotator_id)
+    at = submission.submitted_at
+    if at is None:
+        return own.filter(pk=submission.pk).values("pk")
+    earlier = Q(submitted_at__lt=at) | Q(submitted_at=at, pk__lte=submission.pk)
+    return own.filter(earlier).order_by("-submitted_at", "-pk").values("pk")[:2]
 
 
 class _Value(NamedTuple):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Study, Submission
-from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
+from annotation.models.judgments import PLAUSIBLY_TIMED
 from annotation.models.studies import counted
 from annotation.pages.study import Facts, stage_facts
 from hits.calls import amount_usd, count
@@ -274,18 +274,15 @@ def batch_report(batch: Batch) -> BatchReport:
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
         n_appeals=counted(Appeal.objects.unanswered(), "assignment__hit__batch"),
     )
-    seconds, paid_seconds = _seconds(
-        Submission.objects.filter(assignment__hit__batch=batch).timed()
+    times = cache.get_or_set(
+        f"batch-times:{batch.key}:{batch.reward_usd}:{batch.study.judgments_version}",
+        lambda: _times(batch),
     )
     return BatchReport(
         batch=batch,
         **counts,
         **beside.get(),
-        seconds=_quartiles(seconds),
-        hourly_usd=None
-        if batch.is_recruited
-        else _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / paid_seconds),
-        n_implausible=len(seconds) - len(paid_seconds),
+        **times,
         spend=spend_of(batch),
         statement=getattr(batch, "statement", None),
         orders=order_balance(batch),
@@ -336,13 +333,19 @@ def refresh_statements(*, study: Study) -> None:
             fetch_statement(batch=batch)
 
 
-def _seconds(submissions: SubmissionQuerySet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _times(batch: Batch) -> dict[str, Any]:
     # Marketplaces tell whole seconds, so that the database can count equal ones.
     plausible = Count("seconds", filter=PLAUSIBLY_TIMED)
-    rows = submissions.order_by().values_list("seconds").annotate(n=Count("*"), n_paid=plausible)
-    counts = np.array(list(rows), float).reshape(-1, 3)
-    n, n_paid = counts[:, 1].astype(int), counts[:, 2].astype(int)
-    return np.repeat(counts[:, 0], n), np.repeat(counts[:, 0], n_paid)
+    rows = Submission.objects.filter(assignment__hit__batch=batch).timed().order_by()
+    counts = rows.values_list("seconds").annotate(n=Count("*"), n_paid=plausible)
+    values, n, n_paid = np.array(list(counts), float).reshape(-1, 3).T
+    paid_seconds = np.repeat(values, n_paid.astype(int))
+    hourly_usd = _quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / paid_seconds)
+    return {
+        "seconds": _quartiles(np.repeat(values, n.astype(int))),
+        "hourly_usd": None if batch.is_recruited else hourly_usd,
+        "n_implausible": int((n - n_paid).sum()),
+    }
 
 
 def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:

@@ -59,7 +59,7 @@ LISTS = {
     REJECTED: Q(status=Assignment.Status.REJECTED),
     APPROVED: Q(status=Assignment.Status.APPROVED),
 }
-FIRST_ROWS = slice(250)
+FIRST_ROWS = slice(100)
 # No key is longer; a database refuses greater numbers.
 MOST_DIGITS = 18
 # What is looked at first: flagged by a person or by a measure, or not read at all.

@@ -17,6 +17,7 @@ from annotation.evidence import (
     UNTYPED,
     Effort,
     measured_efforts,
+    with_preceding,
 )
 from annotation.models import (
     AnnotatorFlag,
@@ -66,8 +67,7 @@ class EffortNote:
 
 
 def effort_note(study: Study, submission: Submission) -> EffortNote:
-    # Its annotator's others say when the one before was submitted.
-    effort = measured_efforts(study, annotator=submission.annotator_id)[submission.pk]
+    effort = measured_efforts(study, pk__in=with_preceding(submission))[submission.pk]
     signs = [] if effort.is_exempt else effort.signs
     return EffortNote(
         level=_level(effort, signs),

@@ -33,6 +33,7 @@ from hits.drafts import (
 from hits.exceptions import AssignmentRefused, HitsError
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
 from hits.pages.desk import (
+    FIRST_ROWS,
     LISTS,
     WAITING,
     DeskFacts,
@@ -197,6 +198,8 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
 def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
     progress = progress_of(study)
     n_queue = progress.n_undecided if list_name == WAITING else len(queue)
+    if n_queue >= FIRST_ROWS.stop and list_name != WAITING:
+        n_queue = listed_assignments(study, list_name).count()
     context = {
         "show": list_name,
         "queue": queue[:MOST_LISTED],

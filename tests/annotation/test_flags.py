@@ -3,7 +3,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import call_command
 
-from annotation.evidence import FAR, FAST, PASTED, SAME, Effort, read_events, server_times
+from annotation.evidence import (
+    FAR,
+    FAST,
+    PASTED,
+    SAME,
+    Effort,
+    measured_efforts,
+    read_events,
+    server_times,
+    with_preceding,
+)
 from annotation.exceptions import AnnotationError, ImportRefused, StudyUnfit
 from annotation.flags import (
     count_judgments_change,
@@ -314,3 +324,21 @@ def test_the_server_measures_from_accepting_or_from_the_submission_before():
         row(7, 0, 200, annotator=2),
     ]
     assert server_times(rows) == {1: 95, 2: 1, 3: 1, 4: 30, 5: 98, 6: None, 7: 101}
+
+
+def test_the_effort_of_one_submission_needs_only_the_one_before():
+    study = rating_study()
+    for item in study.items.all():
+        for person in ("Ann", "Bob"):
+            rate(study, person, item.key, {"alpha": 50})
+    submissions = Submission.objects.order_by("pk")
+    for position, one in enumerate(submissions):
+        one.accepted_at, one.seconds = START, 60.0 + position
+        one.submitted_at = START + timedelta(seconds=one.seconds) if position else None
+        one.save()
+    efforts = measured_efforts(study)
+    assert len({effort.server_seconds for effort in efforts.values()}) > 2
+    for one in submissions:
+        keys = with_preceding(one)
+        assert len(keys) <= 2
+        assert measured_efforts(study, pk__in=keys)[one.pk] == efforts[one.pk]

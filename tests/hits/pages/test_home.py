@@ -17,6 +17,7 @@ from annotation.protocols.versions import document_of_rows, freeze, save_draft
 from annotation.result_kinds.base import find_study_kind
 from hits.costs import set_budget
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
+from hits.pages.desk import FIRST_ROWS
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.codes import codes_on
 from tests.console.filled import add_assignment, add_batch
@@ -94,6 +95,16 @@ def test_more_studies_cost_home_no_more_queries(rosa, researcher, django_assert_
         add_batch(rating_study(f"s{number}", owner=researcher), n_published=2)
     with django_assert_max_num_queries(22):
         rosa.get(reverse("console:studies"))
+
+
+def test_review_counts_every_rejected_assignment_beyond_the_rows_it_lists(rosa, study, batch):
+    hit = Hit.objects.of(batch).first()
+    for number in range(FIRST_ROWS.stop + 2):
+        add_assignment(hit, f"A{number}")
+    Assignment.objects.update(status=Assignment.Status.REJECTED)
+    context = rosa.get(reverse("console:review", args=[study.slug]), {"show": "rejected"}).context
+    assert context["n_queue"] == FIRST_ROWS.stop + 2
+    assert len(context["queue"]) + context["n_more"] == context["n_queue"]
 
 
 def test_appeals_and_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
@@ -299,6 +310,7 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
     study.team.save()
     assert [one.message for one in decisions(rosa) if one.code == "pay"] == []
     Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
+    count_judgments_change(study_ids=[study.pk])
     report = rosa.get(change_page(batch)).context["report"]
     assert (report.hourly_usd.median, report.n_implausible) == (Decimal("6.00"), 3)
 
