@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from django.core.cache import cache
@@ -274,10 +274,8 @@ def batch_report(batch: Batch) -> BatchReport:
         n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
         n_appeals=counted(Appeal.objects.unanswered(), "assignment__hit__batch"),
     )
-    times = cache.get_or_set(
-        f"batch-times:{batch.key}:{batch.reward_usd}:{batch.study.judgments_version}",
-        lambda: _times(batch),
-    )
+    key = f"batch-times:{batch.key}:{batch.reward_usd}:{batch.study.judgments_version}"
+    times = cast("dict[str, Any]", cache.get_or_set(key, lambda: _times(batch)))
     return BatchReport(
         batch=batch,
         **counts,
