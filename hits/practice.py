@@ -2,7 +2,7 @@
 passes one is granted. They are planned with a batch, and published before its own HITs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -46,6 +46,7 @@ from hits.models import (
 )
 from hits.page_texts import page_language, page_text
 from hits.questions import html_question, value_in_words
+from hits.wages import duration_of, practice_duration, with_duration
 from presentation.numbers import count_of
 
 
@@ -269,9 +270,11 @@ def publish_practice(
     if not batch.practice_hit_type_id:
         batch.practice_hit_type_id = _create_hit_type(batch, client, practice, requirements)
         Batch.objects.filter(pk=batch.pk).update(practice_hit_type_id=batch.practice_hit_type_id)
+    duration = practice_duration(practice, duration_of(batch.study, document=batch.document))
     for hit in rest:
         hit.batch = batch  # one for all: a protocol is too much to read again for every HIT
         page = practice_page(batch.study, batch.document, hit.number)
+        page = replace(page, document=with_duration(page.document, duration))
         hit.hit_id = create_hit(client, hit, batch.practice_hit_type_id, page.html_question())
         PracticeHit.objects.filter(pk=hit.pk, hit_id="").update(hit_id=hit.hit_id)
     return rest

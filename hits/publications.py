@@ -31,6 +31,7 @@ from hits.readiness import CHUNK, forget_funds
 from hits.recruiter_api import keep_for_participants
 from hits.requirements import requirements_of, requirements_to_practise, send_exclusions
 from hits.selections import items_without_hit
+from hits.wages import duration_of, with_duration
 from presentation.progress import Progress, silently
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
@@ -128,6 +129,7 @@ class _NewHits:
 
 def _create_hits(client: MTurkClient, batch: Batch, keys: list[int]) -> Iterator[tuple[Hit, str]]:
     document = batch.document
+    document = with_duration(document, duration_of(batch.study, document=document))
     pages = (
         (hit, html_question(hit.item, document, hit.placed_checks, first_slot=hit.first_slot))
         for hit in _in_chunks(batch, keys)

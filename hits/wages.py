@@ -5,7 +5,7 @@ is a range, since people differ more than pages do.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 from statistics import median, quantiles
 from typing import Any
@@ -169,6 +169,12 @@ def practice_duration(practice: Practice, duration: Duration) -> Duration:
         duration.quick_seconds + 60 * n_words / QUICK.words_a_minute,
         duration.slow_seconds + 60 * n_words / SLOW.words_a_minute,
     )
+
+
+def with_duration(document: ProtocolDocument, duration: Duration) -> ProtocolDocument:
+    """The document whose pages state the duration to annotators."""
+    seconds = round(duration.typical_seconds)
+    return replace(document, time=replace(document.time, estimate_seconds=seconds))
 
 
 def measured_duration(seconds: Sequence[float]) -> Duration | None:

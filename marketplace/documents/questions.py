@@ -269,6 +269,11 @@ FORM_ROOT = re.compile(
     r"\ufeff?(?:\s|<\?.*?\?>|<!--.*?-->)*<(?:[\w.-]+:)?QuestionForm\b", re.DOTALL
 )
 MAX_FRAME_HEIGHT = 32_767
+# At most a day: nobody works on one HIT for longer.
+ESTIMATE = re.compile(
+    r"""<meta\s+name=["']?estimated-seconds["']?\s+content=["']?(\d{1,5})["'\s/>]""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -278,6 +283,12 @@ class Question:
     kind: Literal["html", "external", "form"]
     content: str
     frame_height: int
+
+    @property
+    def estimated_seconds(self) -> int | None:
+        """How long the HIT takes, as its page says."""
+        match = ESTIMATE.search(self.content) if self.kind == "html" else None
+        return (int(match[1]) or None) if match else None
 
     def url_with(self, parameters: dict[str, str]) -> str:
         parts = urlsplit(self.content)

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from marketplace import clock
-from marketplace.documents.questions import parse_question
+from marketplace.documents.questions import Question, parse_question
 from marketplace.exceptions import (
     DuplicateRequest,
     HitAlreadyExists,
@@ -118,6 +118,9 @@ def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values:
 
 def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     question = _checked_question(values)
+    seconds = question.estimated_seconds
+    if seconds and seconds != hit_type.estimated_seconds:
+        hit_type.save_values(estimated_seconds=seconds)
     for level, policy in values.review_policies.items():
         if policy["PolicyName"] != POLICY_OF_LEVEL[level]:
             raise InvalidParameter(
@@ -129,7 +132,7 @@ def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     hit = Hit(
         requester=requester,
         hit_type=hit_type,
-        question=question,
+        question=values.question or "",
         max_assignments=values.max_assignments,
         fee_usd=fee_per_assignment(hit_type, values.max_assignments),
         requester_annotation=values.requester_annotation,
@@ -156,13 +159,12 @@ def fee_per_assignment(hit_type: HitType, max_assignments: int) -> Decimal:
     )
 
 
-def _checked_question(values: HitValues) -> str:
+def _checked_question(values: HitValues) -> Question:
     if values.layout_id is not None:
         raise HitLayoutDoesNotExist(values.layout_id)
     if values.question is None:
         raise InvalidParameter("A HIT needs a Question.")
-    parse_question(values.question, allow_http=not settings.HTTPS)
-    return values.question
+    return parse_question(values.question, allow_http=not settings.HTTPS)
 
 
 def refuse_repetition(

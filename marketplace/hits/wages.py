@@ -27,12 +27,13 @@ LEAST_SECONDS_OF_A_PERSON = 2
 @dataclass(frozen=True)
 class Wage:
     usd_per_hour: Decimal
-    median_seconds: int
-    n_workers: int
+    seconds: int
+    # 0: the time is the requester's estimate.
+    n_workers: int = 0
 
 
-def observed_wages(hit_types: Iterable[HitType]) -> dict[int, Wage]:
-    """By HIT type key; groups with fewer than ten workers are left out."""
+def wages_by_type(hit_types: Iterable[HitType]) -> dict[int, Wage]:
+    """By HIT type key; as the requester estimates with fewer than ten workers."""
     by_key = {f"marketplace.wage.{hit_type.public_id}": hit_type for hit_type in hit_types}
     # One that is not known yet is kept as False: None would be looked for again.
     kept: dict[str, Wage | bool] = cache.get_many(by_key)
@@ -41,6 +42,8 @@ def observed_wages(hit_types: Iterable[HitType]) -> dict[int, Wage]:
         wage = kept[key] if key in kept else _observed_wage(hit_type, key)
         if isinstance(wage, Wage):
             wages[hit_type.pk] = wage
+        elif seconds := hit_type.estimated_seconds:
+            wages[hit_type.pk] = Wage(_usd_per_hour(hit_type, seconds), seconds)
     return wages
 
 
@@ -65,8 +68,11 @@ def _wage_of(hit_type: HitType, times: list[tuple[int, datetime, datetime | None
         return None
     # Of each worker's median, so that whoever did most does not decide alone.
     median_seconds = round(median(median(each) for each in by_worker.values()))
-    usd = (hit_type.reward_usd * HOUR_SECONDS / median_seconds).quantize(CENT)
-    return Wage(usd, median_seconds, len(by_worker))
+    return Wage(_usd_per_hour(hit_type, median_seconds), median_seconds, len(by_worker))
+
+
+def _usd_per_hour(hit_type: HitType, seconds: int) -> Decimal:
+    return (hit_type.reward_usd * HOUR_SECONDS / seconds).quantize(CENT)
 
 
 # How a requester has treated workers: what share was approved, how soon, and what an hour paid.

@@ -36,6 +36,9 @@ class HitType(Row):
     reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
     assignment_duration_seconds = models.PositiveIntegerField()
     auto_approval_delay_seconds = models.PositiveIntegerField()
+    # How long a HIT takes, as the page of the newest one says (docs/marketplace.md); none if it
+    # does not say.
+    estimated_seconds = models.PositiveIntegerField(null=True)
     # Once by a recruiter, the reward stays what the requester said, and is neither held nor paid.
     paid_by = models.CharField(max_length=9, choices=PaidBy, default=PaidBy.LEDGER)
     # Of all the values above: a HIT type asked for twice is one HIT type.

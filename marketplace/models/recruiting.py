@@ -183,6 +183,18 @@ class RecruitedStudy(Row):
         return self.reward if self.reward_there is None else self.reward_there
 
     @property
+    def estimated_seconds(self) -> int:
+        """Of a whole participation; 0 if nobody said."""
+        each = self.hit_type.estimated_seconds or 0
+        return 60 * (self.minutes or 0) or each * self.items_per_session
+
+    @property
+    def hourly_reward(self) -> Decimal | None:
+        if not self.reward_paid or not self.estimated_seconds:
+            return None
+        return (self.reward_paid * 3600 / self.estimated_seconds).quantize(Decimal("0.01"))
+
+    @property
     def screen_out_reward_paid(self) -> Decimal | None:
         there = self.screen_out_reward_there
         return self.screen_out_reward if there is None else there

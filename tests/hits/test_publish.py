@@ -14,7 +14,8 @@ from hits.models import Batch, Connection, Hit
 from hits.plans import draft_batch
 from hits.publications import publish_batch
 from hits.readiness import CHUNK
-from marketplace.models import Hit as MarketplaceHit, Requester
+from hits.wages import estimated_duration, study_texts
+from marketplace.models import Hit as MarketplaceHit, HitType, Requester
 from marketplace.money.transfers import deposit
 from tests.annotation.studies import add_candidates, rating_study
 from tests.codes import refused
@@ -23,6 +24,13 @@ from tests.hits.wire import answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, batch_of, hit_on, hits_there, published_batch, tables
 
 CREATE = "CreateHITWithHITType"
+
+
+def test_pages_state_how_long_they_take(study, client):
+    batch = published_batch(study, client)
+    document, texts = batch.document, study_texts(study)
+    there = HitType.objects.get(public_id=batch.hit_type_id)
+    assert there.estimated_seconds == round(estimated_duration(texts, document).typical_seconds)
 
 
 def hit_ids(batch: Batch) -> list[str]:

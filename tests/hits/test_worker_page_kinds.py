@@ -18,6 +18,7 @@ from annotation.protocols.records import (
     ProtocolDocument,
     ProtocolQuestion,
     Reason,
+    Time,
 )
 from annotation.protocols.versions import freeze, save_draft
 from hits.answers import read_answer
@@ -226,6 +227,7 @@ def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only
     fields = {
         "questions": tuple(QUESTIONS.values()), "language": language, "reason": Reason("page", 5),
         "examples": (Example("good", "Gladly.", scores={"likert": 3}, explanation="Kind."),),
+        "time": Time(estimate_seconds=86_400),
     }  # fmt: skip
     item, document = published(rating_item(), **fields)
     _, page = framed(item, document, "task", viewport={"width": 320, "height": 9000})

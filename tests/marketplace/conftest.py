@@ -47,6 +47,9 @@ HIT_TYPE = {
     "AssignmentDurationInSeconds": 1200,
     "AutoApprovalDelayInSeconds": 3 * 86_400,
 }
+# States that it takes two and a half minutes: $15.12 per hour.
+ESTIMATE = '<meta name="estimated-seconds" content="150">'
+ESTIMATED_QUESTION = HTML_QUESTION.replace("<title>", f"{ESTIMATE}<title>")
 HIT = HIT_TYPE | {"LifetimeInSeconds": 86_400, "Question": HTML_QUESTION}
 
 

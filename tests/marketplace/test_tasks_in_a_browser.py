@@ -273,6 +273,38 @@ def test_a_page_with_externalhit_v1_posts_here_and_auto_accept_leads_on(page, pu
 SIGN_UP = ("username", "password1", "password2")
 
 
+# Adds up the layout shifts that no input caused.
+SHIFT = """new Promise((resolve) => new PerformanceObserver((list) => resolve(
+  list.getEntries().reduce((sum, each) => sum + (each.hadRecentInput ? 0 : each.value), 0)
+)).observe({type: "layout-shift", buffered: true}) || setTimeout(() => resolve(0), 500))"""
+
+
+def test_on_a_telephone_nothing_moves_and_every_target_is_large(page, mturk):
+    title = "Rate three responses of a travel assistant to complaints about late trains"
+    asked = conftest.question_with(PLAIN.replace("<title>", f"{conftest.ESTIMATE}<title>"))
+    for _ in range(3):
+        mturk.create_hit(**conftest.HIT | {"Question": asked, "Title": title})
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_preview(page)
+    accept(page)
+    expect(page.frame_locator("iframe#task").get_by_label("Rating")).to_be_visible()
+    page.wait_for_timeout(1200)  # the clock has started
+    assert page.evaluate(SHIFT) < 0.05
+    header = page.get_by_role("banner")
+    expect(header).to_contain_text("1 of 3")
+    page.locator("details.more > summary").click()
+    for width in (390, 320):
+        page.set_viewport_size({"width": width, "height": 844})
+        targets = page.locator("header :is(a, button, summary, label.choice)")
+        sizes = [each.bounding_box() for each in targets.all() if each.is_visible()]
+        assert len(sizes) >= 4
+        assert min(size["height"] for size in sizes) >= 44
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        conftest.check_accessible(page)
+    page.get_by_role("button", name="Return").press("Enter")
+    page.wait_for_url("**/worker/")
+
+
 def sign_up(page, *values):
     page.goto("/worker/signup/")
     for name, value in zip(SIGN_UP, values, strict=True):

@@ -25,12 +25,13 @@ from accounts.models import User
 from config import jobs
 from config.jobs import RULES
 from marketplace import clock, models
+from marketplace.documents.questions import Question
 from marketplace.exceptions import ErasureRefused, InvalidParameter, NotQualified
 from marketplace.hits import wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
 from marketplace.hits.same_person import note_device, shared_traits
-from marketplace.hits.wages import observed_wages, requester_record
+from marketplace.hits.wages import requester_record, wages_by_type
 from marketplace.money import transfers
 from marketplace.money.transfers import choose_method, next_payout_date
 from marketplace.notifications.delivery import send_due_mail
@@ -40,7 +41,7 @@ from marketplace.qualifications.eligibility import qualifies
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, codes_on, field_codes, refused
 from tests.marketplace.conformance.refusals import turk_code
-from tests.marketplace.conftest import HIT, PASSWORD, run, submit
+from tests.marketplace.conftest import ESTIMATED_QUESTION, HIT, PASSWORD, run, submit
 from tests.marketplace.prolific import came
 from tests.marketplace.test_worker_site import text_of, unmet
 from work.registry import job_kind
@@ -477,25 +478,59 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
     hit = models.Hit.objects.get()
     for number, seconds in enumerate([60, 90, 100, 110, 120, 120, 130, 140, 900]):
         work_for(make_worker(f"w{number}"), hit, seconds)
-    assert observed_wages(models.HitType.objects.all()) == {}
+    assert wages_by_type(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
     work_for(make_worker("tenth"), hit, 120)
     groups = list(models.HitType.objects.all())
-    (wage,) = observed_wages(groups).values()
-    assert (wage.median_seconds, wage.n_workers) == (120, 10)
+    (wage,) = wages_by_type(groups).values()
+    assert (wage.seconds, wage.n_workers) == (120, 10)
     assert wage.usd_per_hour == Decimal("18.90")  # $0.63 for two minutes
     with django_assert_num_queries(0):  # much work is looked for once a minute
-        assert list(observed_wages(groups).values()) == [wage]
+        assert list(wages_by_type(groups).values()) == [wage]
     assert shown_wages(ada) == [wage]
     for address in ("/worker/", f"/worker/hits/{hit.public_id}/"):
         assert "$18.90" in ada.get(address).content.decode()
+
+
+def test_time_and_pay_per_hour_are_as_estimated_until_they_are_measured(
+    mturk, ada, worker, make_worker
+):
+    for _ in range(3):
+        mturk.create_hit(**HIT | {"Question": ESTIMATED_QUESTION}, MaxAssignments=12)
+    first, second, _third = models.Hit.objects.order_by("pk")
+    submit_assignment(public_id=accept_hit(worker=worker, hit=first).public_id, fields=[("a", "b")])
+    work = accept_hit(worker=worker, hit=second)
+    pages = ["/worker/", f"/worker/groups/{first.hit_type.public_id}/"]
+    for address in (*pages, f"/worker/assignments/{work.public_id}/"):
+        page = text_of(ada.get(address))
+        assert "2 min 30 s" in page
+        assert "$15.12" in page
+    assert ada.get(f"/worker/assignments/{work.public_id}/").context["place"] == (2, 3)
+    for number in range(10):
+        work_for(make_worker(f"w{number}"), first, 120)
+    assert [wage.n_workers for wage in shown_wages(ada)] == [10]
+    assert "$18.90" in text_of(ada.get("/worker/"))
+
+
+@pytest.mark.parametrize(
+    ("tag", "seconds"),
+    [
+        ("<META NAME=estimated-seconds CONTENT=90>", 90),
+        ("<meta name='estimated-seconds' content='0'>", None),
+        ('<meta name="estimated-seconds" content="1e3">', None),
+        ('<meta name="estimated-seconds" content="123456">', None),
+    ],
+)
+def test_only_a_number_of_seconds_is_an_estimate(tag, seconds):
+    assert Question("html", tag, 0).estimated_seconds == seconds
+    assert Question("form", tag, 0).estimated_seconds is None
 
 
 def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worker):
     mturk.create_hit(**HIT, MaxAssignments=12)
     for number in range(10):
         work_for(make_worker(f"w{number}"), models.Hit.objects.get(), 0.1)
-    assert observed_wages(models.HitType.objects.all()) == {}
+    assert wages_by_type(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
 
 

@@ -21,7 +21,7 @@ from marketplace.documents.answers import fill_in
 from marketplace.exceptions import InvalidAmount, Missing, WorkRefused
 from marketplace.hits import assignments as writes, lifecycle
 from marketplace.hits.drafts import draft_of
-from marketplace.hits.wages import observed_wages, requester_record
+from marketplace.hits.wages import requester_record, wages_by_type
 from marketplace.models import (
     Assignment,
     Hit,
@@ -150,7 +150,7 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     hit_types = grant(wish, visible_groups(worker, now), worker).select_related("requester")
     page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
-    wages = observed_wages(page.object_list)
+    wages = wages_by_type(page.object_list)
     context = {
         "worker": worker,
         "page": page,
@@ -202,7 +202,7 @@ def _preview(
     context = {
         "worker": worker,
         "hit": hit,
-        "wage": observed_wages([hit.hit_type]).get(hit.hit_type_id),
+        "wage": wages_by_type([hit.hit_type]).get(hit.hit_type_id),
         "record": requester_record(hit.requester),
         "accept_url": accept_url,
         "unmet": qualifies(worker, hit.hit_type),
@@ -261,7 +261,6 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
         state["draft"] = ""
     context = work_context(request, worker_assignment, task, state)
     context["is_working"] = task.frame is not None
-    context["wage"] = observed_wages([hit.hit_type]).get(hit.hit_type_id)
     return render(request, "marketplace/assignment.html", context)
 
 

@@ -40,6 +40,7 @@ from marketplace.hits.drafts import (
     report_problem,
     save_draft,
 )
+from marketplace.hits.wages import wages_by_type
 from marketplace.models import Assignment, Hit, PaidBy, WorkerAccount
 from marketplace.recruiting.sessions import due_at_of, place_of
 from marketplace.web.worker.access import began_here, worker_data
@@ -288,6 +289,7 @@ def task_for(
 def work_context(
     request: HttpRequest, assignment: Assignment, task: Task, state: dict[str, Any]
 ) -> dict[str, Any]:
+    hit_type = assignment.hit.hit_type
     return {
         "worker": assignment.worker,
         "assignment": assignment,
@@ -297,8 +299,19 @@ def work_context(
         "state": state,
         "due": participants_due(assignment),
         "now": clock.now(),
-        "place": place_of(assignment) if assignment.paid_by == PaidBy.RECRUITER else None,
+        "place": _place(assignment),
+        "wage": wages_by_type([hit_type]).get(hit_type.pk),
     }
+
+
+def _place(assignment: Assignment) -> tuple[int, int] | None:
+    """Which HIT of how many: those reserved for a participant, or those of the group that the
+    worker has done or can still do."""
+    if assignment.paid_by == PaidBy.RECRUITER:
+        return place_of(assignment)
+    worker, hit_type = assignment.worker, assignment.hit.hit_type
+    n = 1 + Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type).count()
+    return n, n + Hit.objects.in_group(hit_type).workable_by(worker, clock.now()).count()
 
 
 def form_of(hit: Hit) -> QuestionForm:

@@ -43,6 +43,7 @@ from marketplace.recruiting.submissions import PASSED_ON
 from tests.codes import refused
 from tests.marketplace import prolific
 from tests.marketplace.conftest import make_type
+from tests.marketplace.recruiting.conftest import PID
 from tests.marketplace.test_worker_site import require, text_of
 
 
@@ -163,6 +164,12 @@ def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, m
 
 
 @pytest.mark.slow
+def test_participants_read_what_an_hour_pays_before_they_take_part(posted):
+    page = text_of(Client().get(f"/join/{posted.token}/?PROLIFIC_PID={PID}&SESSION_ID=s"))
+    assert "10 min" in page
+    assert "9.00 GBP" in page  # 1.50 for ten minutes
+
+
 def test_made_up_arrivals_turn_nobody_away(fake, posted, monkeypatch):
     real, asked = operations.submission, []
 

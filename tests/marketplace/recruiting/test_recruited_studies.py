@@ -121,6 +121,15 @@ def test_an_invite_link_lets_a_participant_in_under_a_number_without_a_password(
         assert browser.get("/worker/").status_code == 302
 
 
+def test_participants_read_how_long_it_takes_before_they_take_part(lab):
+    HitType.objects.update(estimated_seconds=150)
+    RecruitedStudy.objects.update(items_per_session=4)
+    page = text_of(Client().get(f"/join/{lab.token}/"))
+    assert "10 min" in page
+    assert "per hour" not in page  # nobody is paid
+    assert "10 min" in text_of(own_page(enter(lab.token)))
+
+
 def test_participants_read_the_name_that_the_requester_shows(lab, requester):
     Requester.objects.filter(pk=requester.pk).update(name="travel-lab", display_name="Travel Lab")
     browser = Client()
