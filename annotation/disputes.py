@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Count, F, Q, Value
+from django.db.models import Count, F, Prefetch, Q, Value
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -20,6 +20,7 @@ from annotation.models import (
     Question,
     Submission,
     UnitAgreement,
+    WrittenAnswer,
 )
 from annotation.models.labels import LONGEST_COMMENT
 from annotation.result_kinds.agreement import AgreementKind
@@ -35,6 +36,8 @@ class Opinion:
     category: str
     justification: str
     flag_reason: str
+    # Written answers of the page and about the candidate, by question.
+    written: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,8 @@ def _opinions(
         question=question, submission__round=round, candidate__in=candidates
     )
     ordered = judgments.order_by("submission__annotator__pseudonym")
+    about = WrittenAnswer.objects.filter(Q(candidate=None) | Q(candidate__in=candidates))
+    ordered = ordered.prefetch_related(Prefetch("submission__written_answers", about))
     return group_values(
         (
             cast(int, judgment.candidate_id),  # by the filter above
@@ -171,6 +176,11 @@ def _opinions(
                 question.categories[int(judgment.value)] if question.categories else "",
                 judgment.submission.justification,
                 judgment.submission.flag_reason,
+                {
+                    one.question: one.text
+                    for one in judgment.submission.written_answers.all()
+                    if one.candidate_id in (None, judgment.candidate_id)
+                },
             ),
         )
         for judgment in ordered.select_related("submission__annotator")

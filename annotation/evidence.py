@@ -320,14 +320,20 @@ class Effort:
         return next((row[0] for row in self.events if row[1] == INPUT), None)
 
     @property
-    def hidden_seconds(self) -> float:
-        total, since = 0.0, None
+    def hidden_spans(self) -> list[tuple[float, float]]:
+        """From when until when the page was hidden, in seconds."""
+        spans, since = [], None
         for at, kind, *_numbers in self.events:
             if kind == HIDE and since is None:
                 since = at
             elif kind == SHOW and since is not None:
-                total, since = total + max(at - since, 0), None
-        return total
+                spans.append((since, max(at, since)))
+                since = None
+        return spans
+
+    @property
+    def hidden_seconds(self) -> float:
+        return sum(until - since for since, until in self.hidden_spans)
 
     @property
     def n_pasted(self) -> int:

@@ -61,7 +61,9 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
         "candidates": candidates,
         "questions": candidates_with_judgments(row, candidates),
         "flag_form": FlagForm(auto_id=False),
-        "submissions": submissions.order_by("round", "pk"),
+        "submissions": submissions.order_by("round", "pk").prefetch_related(
+            "written_answers__candidate"
+        ),
         "before": beside.preceding(row),
         "after": beside.following(row),
     }

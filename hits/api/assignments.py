@@ -101,8 +101,8 @@ class DeskFilters(Filters):
 
 
 class _Queue:
-    def __init__(self, study: Study, user: User, list_name: str, *, is_named: bool) -> None:
-        self.study, self.user, self.list_name, self.is_named = study, user, list_name, is_named
+    def __init__(self, study: Study, user: User, list_name: str) -> None:
+        self.study, self.user, self.list_name = study, user, list_name
 
     def count(self) -> int:
         return listed_assignments(self.study, self.list_name).count()
@@ -114,7 +114,6 @@ class _Queue:
             self.list_name,
             facts=desk_facts(self.study, self.user),
             drafts=study_drafts(self.study),
-            is_named=self.is_named,
             rows=rows,
         )
 
@@ -132,9 +131,7 @@ class Assignments(Endpoint):
         opening = f"desk:{study.pk}:{self.person.pk}"
         if is_named and cache.add(opening, True, OPENING.total_seconds()):
             record(team=study.team, actor=self.person, action="workers.view", subject=study.slug)
-        return page(
-            request, _Queue(study, self.person, list_name, is_named=is_named), AssignmentSerializer
-        )
+        return page(request, _Queue(study, self.person, list_name), AssignmentSerializer)
 
 
 def assignment_of(study: Study, assignment_id: int) -> Assignment:

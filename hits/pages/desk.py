@@ -60,6 +60,18 @@ LISTS = {
     APPROVED: Q(status=Assignment.Status.APPROVED),
 }
 FIRST_ROWS = slice(100)
+Action = DraftDecision.Action
+# The verdict first, if there are several drafts.
+MARKS = {
+    Action.APPROVE: ("✓", "good"),
+    Action.OVERRIDE: ("✓", "good"),
+    Action.PART_PAY: ("½", "bad"),
+    Action.REJECT: ("✕", "bad"),
+    Action.BLOCK: ("⊘", "bad"),
+    Action.UNBLOCK: ("●", "muted"),
+    Action.BONUS: ("$", "good"),
+    Action.MESSAGE: ("✉", "muted"),
+}
 # No key is longer; a database refuses greater numbers.
 MOST_DIGITS = 18
 # What is looked at first: flagged by a person or by a measure, or not read at all.
@@ -81,10 +93,22 @@ IS_FLAGGED = Case(
 @dataclass(frozen=True)
 class QueueRow:
     assignment: Assignment
-    name: str
     flags: Sequence[FlagNote]
     drafts: Sequence[DraftDecision]
     others: Sequence[DraftDecision]
+
+    @property
+    def name(self) -> str:
+        return name_of(self.assignment)
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """A symbol for the queue and its CSS class: what is decided, or whether it is flagged."""
+        actions = {draft.action for draft in self.drafts}
+        return next(
+            (mark for action, mark in MARKS.items() if action in actions),
+            ("⚑", "bad") if self.is_held_back else ("○", "muted"),
+        )
 
     @property
     def approves_at(self) -> datetime:
@@ -151,7 +175,6 @@ def queue_of(
     *,
     facts: DeskFacts,
     drafts: Sequence[DraftDecision],
-    is_named: bool,
     rows: slice = FIRST_ROWS,
     opened: str = "",
 ) -> list[QueueRow]:
@@ -174,7 +197,6 @@ def queue_of(
     return [
         QueueRow(
             assignment=assignment,
-            name=name_of(assignment, may_view_workers=is_named),
             flags=notes_on(assignment, devices),
             drafts=[one for one in by_assignment[assignment.pk] if one.reviewer_id == user.pk],
             others=[one for one in by_assignment[assignment.pk] if one.reviewer_id != user.pk],
@@ -183,9 +205,8 @@ def queue_of(
     ]
 
 
-def name_of(assignment: Assignment, *, may_view_workers: bool) -> str:
-    if may_view_workers:
-        return assignment.worker.worker_id
+def name_of(assignment: Assignment) -> str:
+    """The annotator's pseudonym, by which all pages name them."""
     submission = assignment.submission
     return submission.annotator.pseudonym if submission else "–"
 

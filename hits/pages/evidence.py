@@ -1,5 +1,5 @@
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ from annotation.evidence import (
     BLUR,
     FAST_TYPING,
     HIDE,
+    INPUT,
     MOSTLY_HIDDEN,
     NO_INPUT,
+    PASTE,
+    TYPING,
     UNSEEN,
     UNTYPED,
     Effort,
@@ -42,6 +45,12 @@ TITLES: dict[str, str | Promise] = {
     UNUSUAL: gettext_lazy("Unusual"),
     CONSISTENT: gettext_lazy("Nothing unusual was recorded"),
 }
+# Events that the time line of a submission marks.
+MARKED = (INPUT, TYPING, PASTE)
+# Where a line of 120 begins and ends, so that a dot at its end is whole.
+LINE_START, LINE_LENGTH = 6, 108
+# Dots of equal values are next to each other.
+DOTS_APART = 6
 SIGNS: dict[str, str | Promise] = {
     NO_INPUT: gettext_lazy("No key, mouse or touch was recorded."),
     UNTYPED: gettext_lazy("Less than half of the text was typed or pasted."),
@@ -52,10 +61,20 @@ SIGNS: dict[str, str | Promise] = {
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """Where events are on a line of 120 that begins when the page is accepted."""
+
+    seconds: float
+    marks: Sequence[tuple[str, float]]
+    hidden: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
 class EffortNote:
     level: str
     signs: Sequence[str]
     facts: Sequence[str]
+    timeline: Timeline | None = None
 
     @property
     def title(self) -> str:
@@ -73,6 +92,22 @@ def effort_note(study: Study, submission: Submission) -> EffortNote:
         level=_level(effort, signs),
         signs=[str(SIGNS[sign]) for sign in signs],
         facts=[*_times(effort), *(_events(effort) if effort.events else [])],
+        timeline=_timeline(effort),
+    )
+
+
+def _timeline(effort: Effort) -> Timeline | None:
+    seconds = effort.total_seconds or effort.reported_seconds
+    if not seconds or not effort.events:
+        return None
+
+    def x(at: float) -> float:
+        return round(LINE_START + LINE_LENGTH * min(at / seconds, 1), 1)
+
+    return Timeline(
+        seconds,
+        marks=[(event[1], x(event[0])) for event in effort.events if event[1] in MARKED],
+        hidden=[(x(since), round(x(to) - x(since), 1)) for since, to in effort.hidden_spans],
     )
 
 
@@ -261,10 +296,6 @@ def annotator_note(flag: AnnotatorFlag) -> FlagNote:
     return FlagNote(short, title, " ".join(parts))
 
 
-# Where a line of 120 begins and ends, so that a dot at its end is whole.
-LINE_START, LINE_LENGTH = 6, 108
-
-
 def rated_candidates(submission: Submission, item: Item) -> list[dict[str, Any]]:
     own_or_accepted = Q(submission=submission) | ~Q(submission__status=Submission.Status.REJECTED)
     judgments = (
@@ -306,11 +337,17 @@ def _strip(judgment: Judgment, others: list[float]) -> dict[str, Any]:
         "question": question,
         "value": _value(question, judgment.value),
         "dots": [
-            *({"x": _x(question, value), "is_other": True} for value in others),
+            *_dots(question, others),
             {"x": _x(question, judgment.value), "is_other": False},
         ],
         "others": ", ".join(_value(question, value) for value in others) or _("none yet"),
     }
+
+
+def _dots(question: Question, values: list[float]) -> Iterator[dict[str, Any]]:
+    for value, n in Counter(values).items():
+        first = _x(question, value) - DOTS_APART * (n - 1) / 2
+        yield from ({"x": first + DOTS_APART * place, "is_other": True} for place in range(n))
 
 
 def _x(question: Question, value: float) -> float:

@@ -177,7 +177,6 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         list_name,
         facts=facts,
         drafts=drafts,
-        is_named=is_named,
         opened=request.GET.get("assignment", ""),
     )
     context = {

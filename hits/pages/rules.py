@@ -19,7 +19,7 @@ from accounts.teams import permissions_in_team
 from annotation.models import Study
 from annotation.models.studies import CountedStudy
 from annotation.pages.study import study_for, study_page
-from console.access import may, person, require_spending
+from console.access import person, require_spending
 from console.forms import UsdField, problems_of
 from console.models import PagePreferences
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
@@ -313,12 +313,11 @@ def _preview(
     request: HttpRequest, study: Study, name: str, values: dict[str, Any]
 ) -> dict[str, Any]:
     preview = rule_preview(study, name, values)
-    may_view = may(request, Permission.VIEW_WORKERS)
     devices = devices_of(study)
     rows = [
         {
             "assignment": one,
-            "name": name_of(one, may_view_workers=may_view),
+            "name": name_of(one),
             "flags": notes_on(one, devices),
             "measures": getattr(one.submission, "evidence", None),
         }

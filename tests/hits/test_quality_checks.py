@@ -41,6 +41,7 @@ from hits.drafts import unflagged_assignments
 from hits.exceptions import AnswerUnreadable, MarketplaceFault
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
 from hits.pages.desk import desk_facts, queue_of
+from hits.pages.evidence import _dots
 from hits.pages.terms import second_round
 from hits.questions import task_page
 from hits.requirements import clear_workers
@@ -319,7 +320,7 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     ).filter(is_flagged=True, has_failed_check=True)
     batch = Batch.objects.get()
     Exclusion.objects.create(batch=batch, worker=of_bob.worker, reason=Exclusion.Reason.HELD)
-    words = "Because of the tone."
+    words = "1. Because of the tone.\n2. It is short."
     models.WrittenAnswer.objects.create(submission=of_bob.submission, question="why", text=words)
     page = desk(study, of_bob)
     texts = [f"{flag.title} {flag.text}" for flag in page.context["row"].flags]
@@ -327,6 +328,7 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     assert any({"50", "90", "20"} <= numbers for numbers in flags)  # the right value, and how near
     assert any({"15", "20"} <= numbers for numbers in flags)  # so many of the worker's checks
     assert [one["text"] for one in page.context["written"]] == [words]
+    assert re.search(f'class="said"[^>]*>{re.escape(words)}', page.content.decode())
     clear = reverse("console:review-clear", args=[study.slug, of_bob.pk])
     assert page.context["record"]["is_held"]
     assert clear in page.content.decode()
@@ -340,7 +342,51 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     rows = "".join(study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + 2 * 5 * 4
     assert rows[1].startswith(f"{study.slug},1,d0,")
-    assert words in "".join(study_download("written.csv").write(study))
+    assert '"' + words in "".join(study_download("written.csv").write(study))
+
+
+@pytest.mark.slow
+def test_review_names_annotators_as_all_pages_do_and_marks_what_was_drafted(client, desk, ann, bob):
+    study = checked_work(client, ann, bob, n_items=2)
+    first, second, third, _ = Assignment.objects.order_by("pk")
+    desk(study, first)
+    for one, action in ((first, "approve"), (second, "reject"), (third, "message")):
+        form = {"action": action, "text": "Look.", "subject": "Hello"}
+        desk.browser.post(reverse("console:review-draft", args=[study.slug, one.pk]), form)
+    page = desk(study, second)
+    marks = {row.assignment.pk: row.mark[0] for row in page.context["queue"]}
+    assert len({marks[one.pk] for one in (first, second, third)}) == 3
+    row = page.context["row"]
+    assert row.name == second.submission.annotator.pseudonym
+    assert f">{second.worker.worker_id}<" in page.content.decode()
+
+
+def test_equal_values_are_next_to_each_other_and_the_page_has_a_time_line(client, desk, ann, bob):
+    study = checked_work(client, ann, bob, n_items=1)
+    submission = models.Submission.objects.last()
+    events = [
+        [1, "input"],
+        [5, "hide"],
+        [11, "show"],
+        [20, "paste", 30],
+        [999, "typing", 3, 3, 1, 1],
+    ]
+    for one in models.Submission.objects.all():
+        one.events = events
+        one.save()
+        others = models.Judgment.objects.exclude(submission=submission).order_by("pk")
+        others.update(value=50)
+    page = desk(study, submission.assignment)
+    timeline = page.context["effort"].timeline
+    assert [kind for kind, _x in timeline.marks] == ["input", "paste", "typing"]
+    places = [x for _kind, x in timeline.marks]
+    assert 6 <= places[0] < places[1] < places[2] == 114
+    assert timeline.seconds == submission.seconds
+    [(start, width)] = timeline.hidden
+    assert start + width / 2 == pytest.approx(6 + 108 * 8 / submission.seconds, abs=0.2)
+    question = study.questions.first()
+    dots = [one["x"] for one in _dots(question, [50, 50, 50, 100])]
+    assert dots == [54, 60, 66, 114]
 
 
 def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, bob, monkeypatch):
@@ -364,7 +410,7 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, 
     assert flag.annotators == [of_ann.submission.annotator.pseudonym]
     assert of_ann.submission.annotator.pseudonym in page.content.decode()
     facts = desk_facts(study, desk.owner)
-    queue = queue_of(study, desk.owner, "waiting", facts=facts, drafts=[], is_named=True)
+    queue = queue_of(study, desk.owner, "waiting", facts=facts, drafts=[])
     assert [len(each.flags) for each in queue] == [1, 0, 0]
     answers["shared_devices"] = "none"
     with refused(MarketplaceFault, "not_a_list"):

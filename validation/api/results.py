@@ -121,6 +121,10 @@ class OpinionSerializer(serializers.Serializer[Any]):
     value = serializers.FloatField()
     category = serializers.CharField()
     justification = serializers.CharField()
+    written = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Written answers of the page and about the candidate, by question.",
+    )
     flag_reason = serializers.CharField()
 
 

@@ -12,7 +12,14 @@ from accounts.models import AuditEntry
 from accounts.roles import Role
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
-from annotation.models import Adjudication, Candidate, DisputeComment, Picture
+from annotation.models import (
+    Adjudication,
+    Candidate,
+    DisputeComment,
+    Picture,
+    Submission,
+    WrittenAnswer,
+)
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.codes import codes_on
@@ -67,6 +74,28 @@ def test_the_candidate_with_least_agreement_comes_first_and_can_be_skipped(rosa,
     assert "d0</a>" in page
     assert "d1</a>" not in page
     assert "all_skipped" in codes_on(look(study, skip=2))
+
+
+def test_written_answers_of_the_page_and_about_the_candidate_are_next_to_the_values(
+    rosa, look, study
+):
+    submission = Submission.objects.get(annotator__pseudonym="Bob", item__key="d1")
+    [candidate] = submission.item.candidates.all()
+    elsewhere = study.items.get(key="d0").candidates.get()
+    words = "1. Rude.\n2. Short."
+    for about, text in ((None, words), (candidate, "Off-topic."), (elsewhere, "No")):
+        question = "why" if about is None else f"about_{about.item.key}"
+        WrittenAnswer.objects.create(
+            submission=submission, question=question, candidate=about, text=text
+        )
+    page = look(study)
+    assert "90 why: 1. Rude. 2. Short. about_d1: Off-topic. –" in words_of(page)
+    item_page = rosa.get(reverse("console:item", args=[study.slug, submission.item_id])).text
+    for each in (page, item_page):
+        assert re.search(f'class="said"><span[^>]*>why:</span> {re.escape(words)}</p>', each)
+    answer = rosa.get(reverse("console:api-study-disputes", args=[study.slug])).json()
+    written = {each["annotator"]: each["written"] for each in answer["disputes"][0]["opinions"]}
+    assert written == {"Ann": {}, "Bob": {"why": words, "about_d1": "Off-topic."}}
 
 
 @pytest.mark.slow

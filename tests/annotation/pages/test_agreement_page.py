@@ -172,7 +172,7 @@ def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(stu
     rows = [add_assignment(hit) for hit in batch.hits.order_by("pk")]
     facts = desk_facts(study, researcher)
     listed = partial(
-        queue_of, study, researcher, "waiting", facts=facts, drafts=[], is_named=True,
+        queue_of, study, researcher, "waiting", facts=facts, drafts=[],
         rows=slice(2),
     )  # fmt: skip
     first = [row.pk for row in rows[:2]]
