@@ -185,6 +185,8 @@ def _around(values: pd.Series[float]) -> list[float]:
 
 
 MOST_LISTED = 6
+# Of fewer annotators, a rank correlation below .65 can be chance.
+LEAST_CORRELATED = 10
 RANK_CORRELATIONS = {
     "n_judgments": gettext_lazy("its rank correlation with how much they worked is %(value)s"),
     "seconds": gettext_lazy("its rank correlation with how slowly they worked is %(value)s"),
@@ -241,7 +243,7 @@ def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> 
     values = {"statistic": statistic, "n": len(compared)}
     sentence = text % (values | {"range": _range(compared, "agreement", "annotator")})
     if (
-        len(compared) > 2
+        len(compared) >= LEAST_CORRELATED
         and compared[against].nunique() > 1
         and compared["agreement"].nunique() > 1
     ):

@@ -24,7 +24,8 @@ from console.glossary import COEFFICIENTS, Term, title_of
 from results.models import Result
 from stats.libraries import pd
 
-WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
+WITH = gettext_lazy("all submissions that are not rejected")
+WITHOUT = gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
 MOST_IN_FOREST = 24
 

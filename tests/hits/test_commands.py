@@ -106,6 +106,16 @@ def replay(site: str, **options) -> str:
     return command_output("replay_crowd", "ratings", site=site, **options)
 
 
+@pytest.mark.slow
+def test_the_crowd_names_all_batches_of_the_group_that_it_works_on(study, site):
+    publish(assignments=1)
+    publish(assignments=1, round=2)
+    first, second = Batch.objects.order_by("pk")
+    assert first.hit_type_id == second.hit_type_id
+    [line] = replay(site, workers=2).splitlines()
+    assert numbers(line)[:4] == [str(first.pk), str(second.pk), "2", "6"]
+
+
 def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client):
     """A batch of another marketplace is left alone."""
     elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")

@@ -12,6 +12,7 @@ from hits.models import Batch
 from hits.qualification_tests import right_choices
 from hits.requirements import countries_of
 from presentation.progress import bar
+from presentation.records import group_values
 
 
 class Command(BaseCommand):
@@ -35,9 +36,16 @@ class Command(BaseCommand):
         parser.add_argument("--item", action="append", default=[], metavar="COLUMN")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        replay = _replay_record if options["recorded"] else _simulate
-        for batch in Batch.objects.started_of(study):
-            self.stdout.write(f"Batch {batch.pk}: {replay(batch, options)}")
+        batches = Batch.objects.started_of(study)
+        if options["recorded"]:
+            for batch in batches:
+                self.stdout.write(f"Batch {batch.pk}: {_replay_record(batch, options)}")
+            return
+        # Batches of one HIT type are one group on the marketplace, whose tasks workers accept.
+        for alike in group_values((batch.hit_type_id, batch) for batch in batches).values():
+            names = ", ".join(str(batch.pk) for batch in alike)
+            batch = max(alike, key=lambda one: (one.closed_at is None, one.pk))
+            self.stdout.write(f"Batch {names}: {_simulate(batch, options)}")
 
 
 def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:

@@ -119,13 +119,14 @@ def test_no_name_in_a_scatter_covers_another_however_near_the_points():
 
 def test_words_say_what_the_pictures_show():
     undefined = FOREST[:1].assign(ci_low=NOTHING, ci_high=NOTHING)
+    ten = [(f"A{n}", n / 10, 80 + n, 5.0 - n, 0) for n in range(10)]
     for text, names, numbers in (
         (forest_in_words(FOREST), ("empathy", "fluency"), "0.40 0.30 0.50 0.10 -0.10 0.30"),
         (forest_in_words(pd.concat([FOREST] * 4)), ("fluency", "empathy"), "8 0.10 0.40"),
         (forest_in_words(undefined), ("empathy",), "0.40"),
         (matrix_in_words(PAIRS, "kappa"), ("Ann", "Bob", "Cyd"), "2 -0.25 0.50 0.12"),
-        (scatter_in_words(ANNOTATORS, "n_judgments", "Kappa"), ("Cyd", "Ann"), "3 -0.10 0.60 1.00"),
-        (scatter_in_words(ANNOTATORS, "seconds", "Kappa"), ("Cyd", "Ann"), "3 -0.10 0.60 0.50"),
+        (scatter_in_words(ANNOTATORS, "n_judgments", "Kappa"), ("Cyd", "Ann"), "3 -0.10 0.60"),
+        (scatter_in_words(annotators(*ten), "n_judgments", "K"), (), "10 0.00 0 0.90 9 1.00"),
     ):
         assert re.findall(r"-?\d+(?:\.\d+)?", text) == numbers.split()
         assert all(name in text for name in names)
