@@ -278,7 +278,7 @@ def join_with_new_account(*, token: str, username: str, password: str) -> User:
     require(
         address is not None,
         InvalidAccount(
-            _("There is an account with the address %(email)s. Log in with it.")
+            _("There is an account with the address %(email)s. Sign in with it.")
             % {"email": invitation.email}
         ),
     )

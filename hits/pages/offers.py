@@ -40,7 +40,7 @@ MORE = ("labels", "screen_out_reward", "screen_out_places", "excluded")
 DEVICES = (
     ("desktop", gettext_lazy("Computers")),
     ("tablet", gettext_lazy("Tablets")),
-    ("mobile", gettext_lazy("Telephones")),
+    ("mobile", gettext_lazy("Phones")),
 )
 
 

@@ -417,7 +417,7 @@ def try_item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
         "source": _frame_address(request, item),
         "sandbox": SANDBOX,
         "size": size if size in WIDTHS else "phone",
-        "sizes": {"phone": _("Telephone"), "desktop": _("Desktop")},
+        "sizes": {"phone": _("Phone"), "desktop": _("Desktop")},
         "width": WIDTHS.get(size, WIDTHS["phone"]),
         "before": items.preceding(item),
         "after": items.following(item),

@@ -46,9 +46,9 @@ def _welcome(bind: str) -> str:
     password = settings.SAMPLE_PASSWORD or "the one you chose"
     return (
         f"\nAssay is at {site}\n"
-        f"  Researchers:  {site}/          log in as {RESEARCHER}, password {password}\n"
+        f"  Researchers:  {site}/          sign in as {RESEARCHER}, password {password}\n"
         f"                or as {ANALYST}, same password, to see what an analyst sees\n"
-        f"  Workers:      {site}/worker/   log in as {WORKER}, password {password}\n"
+        f"  Workers:      {site}/worker/   sign in as {WORKER}, password {password}\n"
         f"  Requester API for boto3: AWS_ENDPOINT_URL_MTURK={site}/requester\n"
         "WEB_PROCESSES and WORKER_PROCESSES in .env start more processes.\n"
         "Ctrl-C stops it.\n"
