@@ -260,6 +260,8 @@ ACCOUNT_RATE_LIMITS = {
     "preview": "120/m/ip",
     # A lecture that opens its study at once; each has an account made and items reserved.
     "arrival": "200/m/ip",
+    # A worker's messages to requesters.
+    "message": "20/h/user",
     "change_password": "5/m/user",
 }
 # Codes of an authenticator app; who lost it has recovery codes. What they rest on is encrypted.

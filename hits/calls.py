@@ -361,9 +361,6 @@ def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
 
 
 def appeal_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = content.get("appeals")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise MarketplaceFault(_("it sent no list of appeals"), code="not_a_list")
     return [
         {
             "assignment_id": identifier(row, "assignment_id"),
@@ -371,8 +368,28 @@ def appeal_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
             "appealed_at": time_of(row.get("appealed_at"), "appealed_at"),
             "answer": text_of(row, "answer", most=LONGEST_TEXT),
         }
-        for row in rows
+        for row in _rows(content, "appeals")
     ]
+
+
+def inquiry_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": count(row.get("number"), "number"),
+            "hit_id": identifier(row, "hit_id"),
+            "worker_id": identifier(row, "worker_id"),
+            "text": text_of(row, "text", most=LONGEST_TEXT),
+            "sent_at": time_of(row.get("sent_at"), "sent_at"),
+        }
+        for row in _rows(content, "messages")
+    ]
+
+
+def _rows(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    rows = content.get(name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise MarketplaceFault(_("it sent no list of {name}").format(name=name), code="not_a_list")
+    return rows
 
 
 def identifier(content: Mapping[str, Any], name: str) -> str:

@@ -1,8 +1,9 @@
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
 
@@ -12,7 +13,8 @@ from accounts.roles import PERMISSIONS, Permission, Role
 from annotation.models import Study
 from annotation.models.studies import counted
 from hits import connections
-from hits.calls import appeal_records
+from hits.calls import appeal_records, inquiry_records
+from hits.connections import client_of
 from hits.decisions import CONTROL_CHARACTERS
 from hits.endpoints import MTurkClient, translated_errors
 from hits.exceptions import DecisionRefused, MarketplaceRefused, require
@@ -20,10 +22,14 @@ from hits.limits import earning
 from hits.models import (
     Appeal,
     Assignment,
+    Batch,
     Connection,
     DeliveryState,
     Exclusion,
+    Hit,
+    Inquiry,
     Message,
+    PracticeHit,
     Worker,
     WorkerBlock,
     WorkerClearance,
@@ -204,18 +210,22 @@ def _is_new(connection: Connection, values: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> None:
-    validate_text(answer, name=_("An answer"))
-    rows = Appeal.objects.filter(pk=appeal.pk, answer="")
-    require(
-        rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()),
-        DecisionRefused(_("The appeal is answered already."), code="answered_already"),
-    )
+    _answer(Appeal.objects.filter(pk=appeal.pk), answer, actor)
     record(
         team=study.team,
         actor=actor,
         action="appeal.answer",
         subject=study.slug,
         details={"assignment": appeal.assignment.assignment_id, "answer": answer.strip()},
+    )
+
+
+def _answer(rows: QuerySet[Any], answer: str, actor: User) -> None:
+    validate_text(answer, name=_("An answer"))
+    given = {"answer": answer.strip(), "answered_by": actor, "answered_at": timezone.now()}
+    require(
+        rows.filter(answer="").update(**given),
+        DecisionRefused(_("It is answered already."), code="answered_already"),
     )
 
 
@@ -239,6 +249,68 @@ def _answer_problem(appeal: Appeal) -> str:
             raise
         return refusal.message
     return "" if answer is not None else _("The marketplace knows no answers to appeals.")
+
+
+# Messages that workers send from a HIT; the answer is a message, too.
+
+# How long after publishing a batch its workers' messages are looked for.
+ASKED_WITHIN = timedelta(days=90)
+
+
+def connections_with_workers() -> list[Connection]:
+    lately = Batch.objects.filter(publishing_started_at__gt=timezone.now() - ASKED_WITHIN)
+    return list(Connection.objects.filter(pk__in=lately.order_by().values("connection")))
+
+
+def fetch_inquiries(*, connection: Connection) -> int:
+    stored = Inquiry.objects.filter(batch__connection=connection)
+    newest, n_new = stored.aggregate(number=Max("number"))["number"] or 0, 0
+    while answer := connections.post(connection, "/messages", {"after": newest}):
+        records = inquiry_records(answer)
+        n_new += sum(_is_new_inquiry(connection, values) for values in records)
+        numbers = [values["number"] for values in records]
+        if max(numbers, default=0) <= newest:
+            break
+        newest = max(numbers)
+    return n_new
+
+
+def _is_new_inquiry(connection: Connection, values: dict[str, Any]) -> bool:
+    here: dict[str, Any] = {"batch__connection": connection, "hit_id": values["hit_id"]}
+    hit = Hit.objects.filter(**here).first()
+    about = hit or PracticeHit.objects.filter(**here).first()
+    if about is None:  # of another program with the same key
+        return False
+    worker, _is_known = Worker.objects.get_or_create(
+        marketplace=connection.marketplace, worker_id=values["worker_id"]
+    )
+    facts = {"hit": hit, "worker": worker, "text": values["text"], "sent_at": values["sent_at"]}
+    return Inquiry.objects.get_or_create(
+        batch_id=about.batch_id, number=values["number"], defaults=facts
+    )[1]
+
+
+@transaction.atomic
+def answer_inquiry(*, inquiry: Inquiry, answer: str, actor: User, study: Study) -> None:
+    _answer(Inquiry.objects.filter(pk=inquiry.pk), answer, actor)
+    record(
+        team=study.team,
+        actor=actor,
+        action="inquiry.answer",
+        subject=study.slug,
+        details={"inquiry": inquiry.pk, "answer": answer.strip()},
+    )
+
+
+def send_replies(*, study: Study) -> int:
+    n_sent = 0
+    unsent = Inquiry.objects.of(study).unsent()
+    for inquiry in unsent.select_related("batch__connection", "worker"):
+        subject = _("Re: {title}").format(title=inquiry.batch.title)
+        message = Message(worker=inquiry.worker, subject=subject, text=inquiry.answer)
+        problem = _delivery_problem(client_of(inquiry.batch.connection), message)
+        n_sent += _is_sent(unsent.filter(pk=inquiry.pk), problem)
+    return n_sent
 
 
 def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, Any]:

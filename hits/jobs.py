@@ -36,7 +36,14 @@ from hits.account_requests import (
 from hits.changes import ChangesResult, apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
 from hits.connections import client_of, fetch_shared_devices, note_outcome
-from hits.contacts import connections_with_rejections, fetch_appeals, send_answers
+from hits.contacts import (
+    connections_with_rejections,
+    connections_with_workers,
+    fetch_appeals,
+    fetch_inquiries,
+    send_answers,
+    send_replies,
+)
 from hits.crowd.simulated import answer_in_background
 from hits.decisions import ReviewResult
 from hits.exceptions import HitsError
@@ -305,20 +312,24 @@ def collect_all(running: RunningJob) -> str:
 
 @register(
     "collect_appeals",
-    label=gettext_lazy("Looking for appeals"),
+    label=gettext_lazy("Looking for appeals and messages"),
     queue=MARKETPLACE,
     every_seconds=LOOK_EVERY_SECONDS,
 )
 def collect_appeals(running: RunningJob) -> str:
+    asked = [(fetch_appeals, connection) for connection in connections_with_rejections()]
+    asked += [(fetch_inquiries, connection) for connection in connections_with_workers()]
     n_new = 0
-    for connection in connections_with_rejections():
+    for fetch, connection in asked:
         try:
             with call_time(APPEALS_CALL_SECONDS):
-                n_new += fetch_appeals(connection=connection)
+                n_new += fetch(connection=connection)
         except HitsError as refusal:
             # Closed accounts and marketplaces that are away hold up no other connection.
-            logger.warning("No appeals were read from connection %s: %s", connection.pk, refusal)
-    return ngettext("{n} new appeal.", "{n} new appeals.", n_new).format(n=n_new)
+            logger.warning("Connection %s was not read: %s", connection.pk, refusal)
+    return ngettext("{n} new appeal or message.", "{n} new appeals and messages.", n_new).format(
+        n=n_new
+    )
 
 
 def _is_due(batch: Batch) -> bool:
@@ -429,6 +440,7 @@ def review(running: RunningJob) -> str:
     with repeated_later(), run_time():
         result = send_review(study=study, reporter=running.progress)
         result += ReviewResult(n_appeals_answered=send_answers(study=study))
+        result += ReviewResult(n_messages=send_replies(study=study))
     record(
         team=study.team,
         actor=running.job.requested_by,

@@ -42,6 +42,7 @@ from hits.models import (
     Connection,
     DeliveryState,
     DraftDecision,
+    Inquiry,
     Message,
     Payment,
 )
@@ -251,7 +252,8 @@ def retry_refused(*, study: Study) -> int:
     n = assignments.update(decision_problem="")
     n += payments.update(state=DeliveryState.INTENDED)
     n += messages.update(state=DeliveryState.INTENDED)
-    n += Appeal.objects.of(study).filter(state=refused).update(state=DeliveryState.INTENDED)
+    for answered in (Appeal.objects, Inquiry.objects):
+        n += answered.of(study).filter(state=refused).update(state=DeliveryState.INTENDED)
     # What was refused counted for nothing until now.
     require_within_budgets(study=study, extra_usd_by_batch=dict.fromkeys(touched, Decimal(0)))
     return n

@@ -86,6 +86,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/shared-traits", api.endpoints.traits, name="shared_traits"),
     path("marketplace-api/v1/appeals", api.endpoints.appeals, name="appeals"),
     path("marketplace-api/v1/appeals/answer", api.endpoints.answer, name="answer_appeal"),
+    path("marketplace-api/v1/messages", api.endpoints.messages, name="messages_of_workers"),
     path("marketplace-api/v1/recruiting", api.recruiting.standing, name="recruiting_standing"),
     path(
         "marketplace-api/v1/recruiting/decisions",
@@ -148,6 +149,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/dashboard/", worker.records.dashboard, name="dashboard"),
     path("worker/earnings/", worker.records.earnings, name="earnings"),
     path("worker/messages/", worker.records.inbox, name="inbox"),
+    path(
+        "worker/requesters/<entity_id:requester_id>/messages/",
+        worker.records.contact,
+        name="contact",
+    ),
     path("worker/messages/read/", worker.records.mark_read, name="mark_read"),
     path("worker/groups/<entity_id:hit_type_id>/", worker.hits.group, name="group"),
     path(

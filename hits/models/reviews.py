@@ -1,6 +1,6 @@
 import hashlib
 from decimal import Decimal
-from typing import Self
+from typing import Self, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -11,8 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
 from annotation.models import Study
-from hits.models.batches import Assignment, Batch, Worker
+from hits.models.batches import Assignment, Batch, Hit, Worker
 from hits.models.recruiting import Connection
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 class DeliveryState(models.TextChoices):
@@ -255,10 +257,7 @@ class RejectionReason(models.Model):
         return self.title
 
 
-class AppealQuerySet(models.QuerySet["Appeal"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(assignment__hit__batch__study=study.pk)
-
+class AnswerableQuerySet(models.QuerySet[Row]):
     def unanswered(self) -> Self:
         return self.filter(answer="")
 
@@ -266,18 +265,36 @@ class AppealQuerySet(models.QuerySet["Appeal"]):
         return self.exclude(answer="").filter(state=DeliveryState.INTENDED)
 
 
-class Appeal(models.Model):
-    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="appeal")
-    reason = models.TextField()
-    appealed_at = models.DateTimeField()
+class AppealQuerySet(AnswerableQuerySet["Appeal"]):
+    def of(self, study: Study) -> Self:
+        return self.filter(assignment__hit__batch__study=study.pk)
+
+
+class InquiryQuerySet(AnswerableQuerySet["Inquiry"]):
+    def of(self, study: Study) -> Self:
+        return self.filter(batch__study=study.pk)
+
+
+class Answerable(models.Model):
+    """What a worker wrote and the requester answers once."""
+
     answer = models.TextField(blank=True)
-    is_granted = models.BooleanField(default=False)
     state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True)
     answered_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Appeal(Answerable):
+    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="appeal")
+    reason = models.TextField()
+    appealed_at = models.DateTimeField()
+    is_granted = models.BooleanField(default=False)
 
     objects = AppealQuerySet.as_manager()
 
@@ -291,6 +308,31 @@ class Appeal(models.Model):
 
     def __str__(self) -> str:
         return f"appeal of {self.assignment_id}"
+
+
+class Inquiry(Answerable):
+    """A message from a worker about a HIT."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="inquiries")
+    # None: about a HIT of practice.
+    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, null=True, related_name="inquiries")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="inquiries")
+    # The marketplace's; those of one connection go up.
+    number = models.PositiveBigIntegerField()
+    text = models.TextField()
+    sent_at = models.DateTimeField()
+
+    objects = InquiryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-sent_at", "-pk"]
+        verbose_name_plural = "inquiries"
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "number"], name="inquiry_once_a_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.worker}"
 
 
 class Statement(models.Model):

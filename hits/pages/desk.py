@@ -37,6 +37,7 @@ from hits.models import (
     Batch,
     DeliveryState,
     DraftDecision,
+    Inquiry,
     Message,
     Payment,
     SharedDevice,
@@ -147,6 +148,7 @@ class QueueRow:
 @dataclass(frozen=True)
 class DeskFacts:
     n_appeals: int
+    n_inquiries: int
     n_refused: int
     is_without_letter_keys: bool
     has_shared_devices: bool
@@ -306,6 +308,7 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
     is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
     counts = {
         "n_appeals": counted(Appeal.objects.unanswered(), path),
+        "n_inquiries": counted(Inquiry.objects.unanswered(), "batch__study"),
         "n_refused": counted(Assignment.objects.refused(), "hit__batch__study")
         + counted(Payment.objects.filter(**refused), path)
         + counted(Message.objects.filter(**refused), path)

@@ -24,7 +24,7 @@ from annotation.study_facts import (
 )
 from error_codes import CodedText
 from hits.changes import missing_after_rejections
-from hits.models import Appeal, Assignment, Batch, Recruitment
+from hits.models import Appeal, Assignment, Batch, Inquiry, Recruitment
 from hits.participants import participants_to_look_after
 from hits.progress import StudyProgress, first_auto_approval
 from hits.recruited_batches import batches_without_study
@@ -147,6 +147,16 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
     )
 
 
+def inquiry_decision(study: Study, n: int) -> Decision:
+    message = ngettext("A worker asks you something.", "Workers sent you %(n)s messages.", n)
+    return Decision(
+        "warning",
+        message % {"n": f"{n:,}"},
+        _("Answer"),
+        reverse("console:review-messages", args=[study.slug]),
+    )
+
+
 def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
     message = ngettext(
         "%(n)s candidate on which annotators disagree widely.",
@@ -177,6 +187,7 @@ NEEDED = {
 def waiting_counts() -> dict[str, Any]:
     return {
         "n_appeals": counted(Appeal.objects.unanswered(), "assignment__hit__batch__study"),
+        "n_inquiries": counted(Inquiry.objects.unanswered(), "batch__study"),
         "n_rejected": counted(
             Assignment.objects.filter(status=Assignment.Status.REJECTED), "hit__batch__study"
         ),
@@ -202,6 +213,8 @@ def decisions_of(
         )
         if NEEDED[page] in permissions
     ]
+    if Permission.REVIEW in permissions and facts["n_inquiries"]:
+        rows = [inquiry_decision(study, facts["n_inquiries"]), *rows]
     if Permission.REVIEW in permissions and facts["n_appeals"]:
         rows = [appeal_decision(study, facts["n_appeals"]), *rows]
     if Permission.SPEND in permissions and facts["n_rejected"]:

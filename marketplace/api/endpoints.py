@@ -7,6 +7,7 @@ Signed like the Requester API:
     POST /marketplace-api/v1/shared-traits    {"annotation_prefix": "assay:1f0c:"}
     POST /marketplace-api/v1/appeals          {}
     POST /marketplace-api/v1/appeals/answer   {"assignment_id": "3...", "answer": "..."}
+    POST /marketplace-api/v1/messages         {"after": 17}
     POST /marketplace-api/v1/webhook-secret   {"renew": true}
 
 Signed with the operator secret (`operator_signature`; docs/marketplace.md has it all):
@@ -45,7 +46,15 @@ from marketplace.hits.same_person import (
     shared_devices,
     shared_traits,
 )
-from marketplace.models import Appeal, Assignment, Hit, LedgerAccount, LedgerEntry, Requester
+from marketplace.models import (
+    Appeal,
+    Assignment,
+    Hit,
+    LedgerAccount,
+    LedgerEntry,
+    Requester,
+    WorkerMessage,
+)
 from marketplace.models.money import LedgerTransaction
 from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
@@ -168,6 +177,40 @@ def _described(appeal: Appeal) -> dict[str, Any]:
         "appealed_at": appeal.created_at.isoformat(),
         "answer": appeal.answer,
     }
+
+
+# Workers' messages; NotifyWorkers answers them.
+
+MOST_MESSAGES = 100
+
+
+@requester_signed
+def messages(request: HttpRequest, requester: Requester) -> JsonResponse:
+    """What workers wrote after the message with this number, the oldest first.
+
+    Access: whoever holds an access key; those to its requester alone.
+    """
+    after = read_object(request).get("after", 0)
+    require(
+        type(after) is int and 0 <= after < 2**63,
+        InvalidParameter("'after' must be the number of a message."),
+    )
+    rows = WorkerMessage.objects.filter(requester=requester, is_from_worker=True, pk__gt=after)
+    rows = rows.exclude(hit=None).select_related("worker", "hit").order_by("pk")
+    return JsonResponse(
+        {
+            "messages": [
+                {
+                    "number": one.pk,
+                    "hit_id": one.hit and one.hit.public_id,
+                    "worker_id": one.worker.worker_id,
+                    "text": one.text,
+                    "sent_at": one.created_at.isoformat(),
+                }
+                for one in rows[:MOST_MESSAGES]
+            ]
+        }
+    )
 
 
 @requester_signed

@@ -155,10 +155,16 @@ class WorkerBlock(Row):
 
 
 class WorkerMessage(Row):
+    """Of a requester to a worker, or of the worker to the requester, about a HIT."""
+
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="messages_to_workers"
     )
     worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="messages")
+    is_from_worker = models.BooleanField(default=False)
+    hit = models.ForeignKey(
+        "marketplace.Hit", null=True, on_delete=models.SET_NULL, related_name="messages"
+    )
     subject = models.CharField(max_length=200)
     text = models.TextField()
     created_at = models.DateTimeField()
@@ -172,6 +178,11 @@ class WorkerMessage(Row):
     class Meta:
         indexes = [
             models.Index(fields=["worker", "-id"], name="message_to_worker"),
+            models.Index(
+                fields=["requester", "id"],
+                condition=models.Q(is_from_worker=True),
+                name="message_of_worker",
+            ),
             models.Index(
                 fields=["next_mail_at"],
                 condition=models.Q(next_mail_at__isnull=False),

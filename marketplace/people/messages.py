@@ -7,11 +7,14 @@ from functools import partial
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, require
+from marketplace.exceptions import InvalidParameter, RequestRefused, require
 from marketplace.models import (
     Assignment,
+    Hit,
     PaidBy,
     Requester,
     WorkerAccount,
@@ -21,6 +24,7 @@ from marketplace.models import (
 from marketplace.people.enrolment import find_worker
 from work.tasks import request_job
 
+LONGEST_TEXT = 4096
 UNKNOWN = "The Worker ID is not valid"
 UNACQUAINTED = "Cannot send a notification to a worker who has not done any work for you"
 OF_A_RECRUITER = (
@@ -47,6 +51,26 @@ def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, t
         transaction.on_commit(partial(request_job, kind="send_notifications"))
 
 
+def write_to_requester(*, worker: WorkerAccount, hit: Hit, text: str) -> WorkerMessage:
+    """Ask the requester of a HIT, who reads it over HTTP (`marketplace.api.endpoints.messages`).
+    Participants write by way of their recruiter."""
+    require(
+        worker.paid_by == PaidBy.LEDGER and 0 < len(text.strip()) <= LONGEST_TEXT,
+        RequestRefused(_("Write a message of at most %(n)s characters.") % {"n": LONGEST_TEXT}),
+    )
+    now = clock.now()
+    return WorkerMessage.objects.create(
+        requester=hit.requester,
+        worker=worker,
+        is_from_worker=True,
+        hit=hit,
+        subject=hit.hit_type.title,
+        text=text.strip(),
+        created_at=now,
+        read_at=now,
+    )
+
+
 def mail_address(worker: WorkerAccount) -> str | None:
     # An unconfirmed address may be somebody else's.
     addresses = EmailAddress.objects.filter(user=worker.user_id, primary=True, verified=True)
@@ -58,14 +82,14 @@ def mail_address(worker: WorkerAccount) -> str | None:
 def notify_workers(
     *, requester: Requester, subject: str, text: str, worker_ids: Sequence[str]
 ) -> dict[str, str]:
-    """Write once to each of these workers whose work the requester has decided on; return the
-    reasons for the others, by Worker ID."""
+    """Write once to each of these workers whose work the requester has decided on or who wrote to
+    the requester; return the reasons for the others, by Worker ID."""
     requested_ids = list(dict.fromkeys(worker_ids))
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
     workers = WorkerAccount.objects.filter(worker_id__in=requested_ids, erased_at=None)
-    acquainted = {
-        worker.worker_id: worker for worker in workers.filter(assignments__in=decided).distinct()
-    }
+    asked = Q(messages__requester=requester, messages__is_from_worker=True)
+    known = workers.filter(Q(assignments__in=decided) | asked).distinct()
+    acquainted = {worker.worker_id: worker for worker in known}
     mine = workers.filter(paid_by=PaidBy.RECRUITER, sessions__study__requester=requester)
     of_recruiters = set(mine.values_list("worker_id", flat=True))
     existing = set(workers.values_list("worker_id", flat=True))

@@ -36,7 +36,7 @@ SHOWN_OF_A_STUDY = table(
     (P.VIEW, VIEWED),
     (P.VIEW_SYSTEMS, OF_SYSTEMS),
     (P.EXPORT, "downloads download label-set"),
-    (P.REVIEW, "review review-send review-rules review-reasons"),
+    (P.REVIEW, "review review-send review-rules review-reasons review-messages"),
 )
 # Pages that ask first, and then do it.
 ASKING_FIRST = table(
@@ -54,7 +54,7 @@ PAGES_OF_A_STUDY |= table((P.OWN, "recruit-file"), (P.SPEND, "batch-links-file")
 ACTIONS_OF_A_STUDY = table(
     (P.REVIEW, "review-draft review-note review-appeal review-undo review-retry review-clear"),
     (P.REVIEW, "review-withdraw review-rules-draft review-reason-add review-reason-delete"),
-    (P.REVIEW, "review-sending flag unflag"),
+    (P.REVIEW, "review-sending review-answer flag unflag"),
     (P.EDIT, "preview-link preview-link-revoke"),
     (P.EDIT, "protocol-save protocol-yaml protocol-freeze protocol-begin protocol-discard"),
     (P.EDIT, "collect restore rehearsal-delete"),
@@ -153,7 +153,7 @@ ACCOUNT = words("""
     revoke_token""")
 # The marketplace, by who may open it; its own tests say what each does.
 WORKERS = words("""
-    profile dashboard earnings inbox mark_read accept_next next_hit accept_hit assignment
+    profile dashboard earnings inbox contact mark_read accept_next next_hit accept_hit assignment
     return_assignment submit_form auto_accept qualifications qualification qualification_test
     hand_in_test mturk_preview_and_accept appeal submitted draft report more_time your_data
     your_data_json your_data_page erase payout_method""")
@@ -169,7 +169,7 @@ SIGNED_REQUESTS = words("""
     shared_devices webhook_secret recruiting_standing recruiting_connect recruiting_disconnect
     recruiting_draft recruiting_demographics recruiting_bonus recruiting_erase recruited_file
     recruiting_act recruiting_hand_over recruiting_sessions recruiting_settle recruiter_events
-    recruiting_open recruiting_links shared_traits recruiting_decisions""")
+    messages_of_workers recruiting_open recruiting_links shared_traits recruiting_decisions""")
 MARKETPLACE_OPEN = words("""
     testing_clock testing_faults testing_sweep external_submit groups signup login logout group
     hit mturk_preview mturk_project arrive session leave_study your_study requester_index
@@ -212,6 +212,7 @@ NAMED_PARTS = [
     ("review-draft review-note review-clear", {"assignment_id": last(Assignment)}),
     ("review-withdraw review-appeal", {"assignment_id": last(Assignment)}),
     ("review-reason-delete", {"reason_id": 1}),
+    ("review-answer", {"inquiry_id": 1}),
     ("flag unflag", {"submission_id": last(Submission, item__study__slug="mine")}),
     ("decision comment-add", {"candidate_id": last(Candidate, item__study__slug="mine")}),
     ("comment-edit comment-delete", {"comment_id": 1}),

@@ -89,7 +89,7 @@ def test_a_role_opens_what_it_may_and_nothing_else(things, users, role):
         status = status_of(client, where, is_action=is_action)
         # Of what is not there by number, nobody hears whether they might.
         by_number = name.endswith("-revoke") or name in (
-            *("review-reason-delete", "comment-edit", "comment-delete"),
+            *("review-reason-delete", "review-answer", "comment-edit", "comment-delete"),
         )
         if name.startswith(HIDDEN_FROM_BLIND) and P.VIEW_SYSTEMS not in ROLES[role]:
             is_right = status == 404

@@ -3,6 +3,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from allauth.decorators import rate_limit
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, QuerySet, Sum, Window
@@ -17,6 +18,7 @@ from marketplace import clock
 from marketplace.documents.answers import blank, fill_in, read_answers
 from marketplace.documents.questions import parse_question_form
 from marketplace.exceptions import (
+    HitDoesNotExist,
     QualificationRequestDoesNotExist,
     RequestRefused,
     first_or_raise,
@@ -34,10 +36,12 @@ from marketplace.models import (
     Qualification,
     QualificationRequest,
     QualificationType,
+    Session,
     WorkerAccount,
     WorkerMessage,
 )
 from marketplace.money import ledger
+from marketplace.people.messages import write_to_requester
 from marketplace.qualifications.definitions import find_type
 from marketplace.qualifications.eligibility import is_earned, not_earned, work_towards
 from marketplace.qualifications.requests import (
@@ -157,6 +161,42 @@ def inbox(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     received = WorkerMessage.objects.filter(worker=worker).select_related("requester")
     page = Paginator(received.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
     return render(request, "marketplace/inbox.html", {"worker": worker, "page": page})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@worker_required
+@for_participants
+@rate_limit(action="message")  # type: ignore[untyped-decorator]
+def contact(request: HttpRequest, worker: WorkerAccount, requester_id: str) -> HttpResponse:
+    """Write to a requester about a HIT, and read what both wrote before. Participants read how to
+    write by way of their recruiter.
+
+    Access: workers, each their own messages.
+    """
+    hits = Hit.objects.filter(requester__public_id=requester_id)
+    hits = hits.select_related("requester", "hit_type__requester").order_by("-pk")
+    about = request.GET.get("about", "").replace("\0", "")
+    named = hits.filter(Q(public_id=about) | Q(hit_type__public_id=about))
+    mine = hits.filter(Q(messages__worker=worker) | Q(assignments__worker=worker))
+    hit = named.first() or mine.first() or first_or_raise(hits, HitDoesNotExist(requester_id))
+    problem = ""
+    if request.method == "POST":
+        try:
+            write_to_requester(worker=worker, hit=hit, text=request.POST.get("text", ""))
+            return redirect(request.get_full_path())
+        except RequestRefused as refused:
+            problem = str(refused)
+    sent = WorkerMessage.objects.filter(worker=worker, requester=hit.requester_id)
+    context = {
+        "worker": worker,
+        "hit": hit,
+        "thread": sent.order_by("-pk")[:ROWS_PER_PAGE],
+        "session": Session.objects.filter(worker=worker).order_by("-pk").first(),
+        "text": request.POST.get("text", ""),
+        "problem": problem,
+        "most": LONGEST_TEXT,
+    }
+    return render(request, "marketplace/contact.html", context)
 
 
 @require_POST

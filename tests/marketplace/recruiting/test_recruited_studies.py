@@ -12,6 +12,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from accounts.models import User
 from encryption import decrypt, encrypt, seal
@@ -33,6 +34,7 @@ from marketplace.models import (
     SessionItem,
     SurplusAnswer,
     WorkerAccount,
+    WorkerMessage,
 )
 from marketplace.recruiting import arrivals
 from marketplace.recruiting.files import participants_file
@@ -128,6 +130,16 @@ def test_participants_read_how_long_it_takes_before_they_take_part(lab):
     assert "10 min" in page
     assert "per hour" not in page  # nobody is paid
     assert "10 min" in text_of(own_page(enter(lab.token)))
+
+
+def test_participants_read_how_to_write_by_way_of_their_recruiter(lab, requester):
+    browser = enter(lab.token)
+    address = reverse("marketplace:contact", args=[requester.public_id])
+    work_page = text_of(browser.get(f"/worker/assignments/{held_by(browser)}/"))
+    assert f"{address}?about=" in work_page
+    assert browser.get(address).context["session"].connection == lab.connection
+    assert browser.post(address, {"text": "Hello"}).context["problem"]
+    assert not WorkerMessage.objects.exists()
 
 
 def test_participants_read_the_name_that_the_requester_shows(lab, requester):
