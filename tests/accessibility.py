@@ -104,7 +104,7 @@ def _is_seen_to_be_well(page, node):
 
 
 def _is_on_top(page, node):
-    if _contrast_key(node) != "bgOverlap":
+    if _contrast_key(node) not in ("bgOverlap", "elmPartiallyObscuring"):
         return False
     selector = node["target"][-1]
     found = [each for frame in page.frames for each in frame.query_selector_all(selector)]

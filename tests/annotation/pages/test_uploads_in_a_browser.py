@@ -1,13 +1,16 @@
 import os
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from annotation.models import Study
+from annotation.models import Study, Upload
+from annotation.uploads import IMPORT_UPLOAD, jobs_of_upload
 from tests.accessibility import accessibility_problems
 from tests.annotation.importing import as_excel, as_zip
 from tests.browsers import opened_page, sign_in
@@ -49,6 +52,12 @@ def check(page: Page, name: str, *, frames: bool = False) -> None:
     # The annotator's page in the frame has tests of its own, and is looked at here once.
     assert accessibility_problems(page, frames=frames) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def check_in_both_schemes(page: Page, name: str, *, frames: bool = False) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        check(page, f"{name}-{scheme}", frames=frames)
 
 
 def choose(page: Page, column: int, use: str) -> None:
@@ -110,7 +119,9 @@ def test_a_zip_with_pictures_in_a_folder_becomes_a_study_without_a_wrong_turn(pa
         assert page.frames[1].evaluate(picture) > 0
     page.locator("[data-code=picture_folders] button").click()
     expect(page.locator("[data-code=picture_folders] [aria-pressed=true]")).to_be_visible()
-    check(page, "columns-fashion")
+    if page.has_script:
+        page.wait_for_load_state("networkidle")
+    check_in_both_schemes(page, "columns-fashion", frames=True)
     if page.has_script:
         page.locator("#next-item").click()
         expect(seen(page).get_by_text("heel 2 cm").first).to_be_visible()
@@ -156,6 +167,32 @@ def test_a_wide_workbook_of_three_systems_becomes_a_study(page):
     assert Study.objects.get().items.count() == 30
 
 
+def test_a_large_file_is_read_and_imported_in_view(page):
+    header = ("No.", "context", "Bot A", "Bot B")
+    rows = [(n, f"User: hello {n}", f"Reply A to {n}", f"Reply B to {n}") for n in range(1, 1201)]
+    send(page, "bots.xlsx", as_excel([header, *rows]))
+    expect(page.locator(".go .of-sample")).to_contain_text(re.compile(r"1,000\D+1,200"))
+    expect(page.locator(".turn-pages")).to_contain_text("1,000")
+    check_in_both_schemes(page, "columns-sample")
+    upload = Upload.objects.get()
+    jobs = jobs_of_upload(upload)
+    now = timezone.now()
+    times = {"started_at": now, "progress_at": now, "leased_until": now + timedelta(hours=1)}
+    jobs.update(state="running", finished_at=None, n_done=800, n_total=0, **times)
+    Upload.objects.update(n_rows=None)
+    page.goto(page.url)
+    expect(page.locator("#upload-job")).to_contain_text("800")
+    expect(page.locator(".skeleton > li").first).to_be_visible()
+    expect(page.locator(".go")).to_have_count(0)
+    check_in_both_schemes(page, "columns-reading")
+    Upload.objects.update(n_rows=1200)
+    jobs.update(kind=IMPORT_UPLOAD, n_total=1200)
+    page.goto(page.url)
+    expect(page.locator("#upload-job")).to_contain_text(re.compile(r"800\D+1,200"))
+    expect(page.locator("#mapping, .skeleton")).to_have_count(0)
+    check_in_both_schemes(page, "columns-importing")
+
+
 def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     check(page, "no-studies")
     page.locator(f"a[href='{reverse('console:new-study')}']").first.click()
@@ -175,7 +212,7 @@ def test_an_excel_file_becomes_a_study_that_can_be_launched(page):
     expect(page.locator("[data-code=no_response]")).to_be_visible()
     expect(page.locator("[role=alert]:not([hidden])")).to_have_count(0)
     expect(page.locator(".go button")).to_be_disabled()
-    check(page, "columns-no-response")
+    check_in_both_schemes(page, "columns-no-response")
     choose(page, 3, "response")
     expect(page.locator(".go button")).to_be_enabled()
     if page.has_script:
