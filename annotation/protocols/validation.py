@@ -216,11 +216,16 @@ def _column_names(question: ProtocolQuestion) -> list[str]:
 
 def _point_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault]:
     n, labels = len(question.points), [each for each in question.labels if question.points]
-    ends = [str(end) for end in (1, n) if n > 1 and not question.points[end - 1].strip()]
+    ends = [end for end in (1, n) if n > 1 and not question.points[end - 1].strip()]
     repeated = [label for number, label in enumerate(labels) if label in labels[:number]]
     yield from broken_rules(
         path,
-        (len(ends) == 1, "", _("Point %(n)s needs a label.") % {"n": "".join(ends)}, "empty"),
+        (
+            len(ends) == 1,
+            sum(ends) - 1,
+            _("Point %(n)s needs a label.") % {"n": sum(ends)},
+            "empty",
+        ),
         (
             len(ends) == 2,
             "",

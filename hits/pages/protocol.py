@@ -104,6 +104,7 @@ def _page_context(
         view = view.blinded()
     view.open_question = _place(query.get("question"))
     view.open_check = _place(query.get("check"))
+    may_share = may(request, Permission.EDIT) and study.archived_at is None
     return {
         "view": view,
         "item": item,
@@ -112,8 +113,8 @@ def _page_context(
         "open_test": query.get("test", ""),
         "open_practice": query.get("practice", ""),
         "placed": previewed_check(view.document, item, query.get("placed")),
-        "may_edit": (may(request, Permission.EDIT) and study.archived_at is None)
-        and not view.is_frozen,
+        "may_share": may_share,
+        "may_edit": may_share and not view.is_frozen,
         "undo": undo_label(request.session, study),
         "preview_links": active_preview_links(study),
     }

@@ -36,6 +36,8 @@ def size(request: HttpRequest, slug: str) -> HttpResponse:
         document = document_of(request.POST.dict(), document)
     figures = study_size(study, document)
     context: dict[str, Any] = {"study": study, "size": figures, "may": may_of(request)}
+    # Only a page with a draft sends its form.
+    context["may_edit"] = request.method == "POST"
     if precision := figures.precision:
         context |= {"query": _query(precision), "ruler": _ruler(precision)}
     return render(request, "hits/protocol/_size_figures.html", context)

@@ -348,7 +348,7 @@ WRONG = [((3,), "wrong_type"), ((4,), "wrong_type")]
         # Points between the ends need no label, and are not dropped.
         ("likert", LISTED, [((), "repeated"), *WRONG]),
         ("likert", "['', '']", [((), "empty")]),
-        ("likert", "[low, '', '']", [((), "empty")]),
+        ("likert", "[low, '', '']", [((2,), "empty")]),
         ("likert", "[low, '', '2']", [((), "repeated")]),
         ("likert", "[low, '', '', '', high]", []),
     ],

@@ -1,9 +1,12 @@
 """The Design page as it is used: saved while typing, next to the annotators' page."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
 from annotation.models import Study
@@ -59,7 +62,33 @@ def expect_saved(page: Page) -> None:
 def expect_accessible(page: Page) -> None:
     # The frame is loaded again at each change; its page is the annotators', which has own tests.
     assert accessibility_problems(page, frames=False) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect_to_fit(page)
+
+
+def expect_to_fit(page: Page) -> None:
+    # Not innerWidth, which on a phone grows with what is too wide.
+    assert page.evaluate("document.documentElement.scrollWidth <= screen.width")
+
+
+@contextmanager
+def held_requests(page: Page, address: str) -> Iterator[list[Route]]:
+    """Requests to addresses that end so get no answer until the end."""
+    held: list[Route] = []
+    page.route(f"**{address}", lambda route: held.append(route))
+    yield held
+    for route in held:
+        route.continue_()
+    page.unroute(f"**{address}")
+
+
+def expect_in_both_schemes(page: Page) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        expect_accessible(page)
+
+
+def color(page: Page, selector: str) -> str:
+    return page.locator(selector).evaluate("each => getComputedStyle(each).color")
 
 
 def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
@@ -79,12 +108,14 @@ def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
     expect(page.locator("#q0-wording")).to_be_hidden()
     expect(page.locator("#question-0 .q-fault")).to_be_visible()
     page.locator("#errors > summary").click()
-    page.locator("[data-field=q0-point0]").click()
-    expect(page.locator("#q0-point0")).to_be_focused()
-    expect(page.locator("#q0-point0")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#errors > ul")).to_be_in_viewport(ratio=1)
+    expect_to_fit(page)
+    page.locator("[data-field=q0-point4]").click()
+    expect(page.locator("#q0-point4")).to_be_focused()
+    expect(page.locator("#q0-point4")).to_have_attribute("aria-invalid", "true")
     expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
     # The preview follows in its own window.
-    expect(page.locator("#q0-point0")).to_be_in_viewport()
+    expect(page.locator("#q0-point4")).to_be_in_viewport()
     expect_accessible(page)
 
 
@@ -166,11 +197,58 @@ def test_a_published_version_is_read_only_and_is_copied(page: Page, study: Study
     page.locator("#q0-edit").click()
     expect(page.locator("#q0-wording")).to_be_disabled()
     expect(page.locator(".addbar, #undo")).to_have_count(0)
-    expect_accessible(page)
+    # Nothing seems to change what cannot be changed, and preview links can still be revoked.
+    expect(page.locator("#size [data-figure=annotators]")).to_be_visible()
+    expect(page.locator("#size [data-step]")).to_have_count(0)
+    expect(page.locator("#preview-links form button").first).to_be_visible()
+    expect_in_both_schemes(page)
+    # axe does not measure fields that are disabled.
+    page.emulate_media(color_scheme="dark")
+    ground = "each => getComputedStyle(each).backgroundColor"
+    assert page.locator("#q0-wording").evaluate(ground) == "rgb(28, 33, 38)"
     page.locator("form:has([name=source]) button").click()
     page.locator("#q0-edit").click()
     expect(page.locator("#q0-wording")).to_be_enabled()
     assert newest_version(study).number == 2
+
+
+def test_figures_and_drafts_on_their_way_are_marked(page: Page, study: Study) -> None:
+    muted = page.evaluate("getComputedStyle(document.querySelector('.muted')).color")
+    figure = "#size [data-figure=hits]"
+    expect(page.locator(figure)).to_have_text("3")
+    assert color(page, figure) != muted
+    page.locator("#q0-edit").click()
+    with held_requests(page, "/protocol/size/"), held_requests(page, "/protocol/save/"):
+        page.locator("#q0-wording").fill(WORDING)
+        expect(page.locator("#protocol-saved .saving")).to_be_visible()
+        expect(page.locator("#protocol-saved [role=status]")).to_be_hidden()
+        # The old figures stay.
+        expect(page.locator(figure)).to_have_text("3")
+        assert color(page, figure) == color(page, ".design-dock dd >> nth=0") == muted
+        expect_in_both_schemes(page)
+    expect_saved(page)
+    expect(page.locator("#size-figures.htmx-request")).to_have_count(0)
+    assert color(page, figure) != muted
+
+
+def test_long_texts_stay_in_their_cards(page: Page, study: Study) -> None:
+    document = current_document(study)
+    first, second, *others = document.questions
+    sentence = "Is each statement in this response correct, complete and easy to understand? "
+    first = replace(first, wording=sentence * 6, title=sentence)
+    second = replace(second, wording="Rindfleischetikettierung" * 9, title="Aufgabe" * 14)
+    save_draft(study=study, document=replace(document, questions=(first, second, *others)))
+    page.reload()
+    one_line = page.locator("#line-q2- .q-wording").bounding_box()
+    for wording in page.locator(".q-wording").all():
+        box = wording.bounding_box()
+        assert box
+        assert one_line
+        assert box["height"] <= 2.5 * one_line["height"]
+    page.wait_for_load_state("networkidle")
+    expect_accessible(page)
+    page.locator("#q1-edit").click()
+    expect_in_both_schemes(page)
 
 
 def test_an_extra_response_is_placed_on_the_preview(page: Page, study: Study) -> None:
