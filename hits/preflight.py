@@ -214,7 +214,7 @@ def practice_findings(
     if floor_usd is None or wage.typical_usd >= floor_usd:
         return
     text = _(
-        "Practice pays $%(wage).2f an hour, under the team's floor of $%(floor).2f. $%(enough).2f "
+        "Practice pays $%(wage).2f an hour, under the team minimum of $%(floor).2f. $%(enough).2f "
         "for each of its HITs would reach it."
     )
     values = {"wage": wage.typical_usd, "floor": floor_usd}
@@ -279,11 +279,10 @@ def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) ->
     wage = wage_of(draft.reward_usd, duration)
     if wage.typical_usd >= floor_usd:
         yield pass_finding(
-            _("The pay is not under the team's floor of $%(floor).2f an hour.")
-            % {"floor": floor_usd}
+            _("The pay meets the team minimum of $%(floor).2f an hour.") % {"floor": floor_usd}
         )
         return
-    message = _("$%(wage).2f an hour is under the team's floor of $%(floor).2f.") % {
+    message = _("$%(wage).2f an hour is under the team minimum of $%(floor).2f.") % {
         "wage": wage.typical_usd,
         "floor": floor_usd,
     }

@@ -24,7 +24,7 @@ from hits.pages.findings import (
     selection_findings,
     workers_text,
 )
-from hits.pages.sections import protocol_findings
+from hits.pages.sections import protocol_findings, summarize_checks
 from hits.pages.terms import (
     FOLDS,
     LISTED,
@@ -84,6 +84,24 @@ class Choice:
     cost: Estimate | None
 
 
+@dataclass(frozen=True)
+class WageMark:
+    """A label at a place of the scale of the pay; `x` and `room`, which it needs on either side,
+    are in percent of the scale's length."""
+
+    name: str
+    text: str
+    x: int
+    room: int = 15
+
+    @property
+    def anchor(self) -> str:
+        if self.x < self.room:
+            return "start"
+        return "end" if self.x > 100 - self.room else "middle"
+
+
+WIDTH_OF_MARK = 30
 # What is required of workers, and not asked of participants.
 OF_WORKERS = (
     "countries",
@@ -341,14 +359,40 @@ class LaunchView:
 
     @property
     def wage_line(self) -> dict[str, int | None]:
-        # On a line of 600.
+        """Places on the scale of the pay, in percent of its length."""
         if self.wage is None:
             return {}
         wage, floor_usd = self.wage, self.floor_usd
         most = max(wage.most_usd, floor_usd or 0, CENT) * Decimal("1.1")
         marks = {"least": wage.least_usd, "typical": wage.typical_usd, "most": wage.most_usd}
-        line: dict[str, int | None] = {name: int(600 * usd / most) for name, usd in marks.items()}
-        return line | {"floor": None if floor_usd is None else int(600 * floor_usd / most)}
+        line: dict[str, int | None] = {name: int(100 * usd / most) for name, usd in marks.items()}
+        return line | {"floor": None if floor_usd is None else int(100 * floor_usd / most)}
+
+    @property
+    def wage_marks(self) -> Iterator[WageMark]:
+        """Labels of the scale that do not overlap; the sentence below repeats those left out."""
+        if self.wage is None:
+            return
+        wage, line = self.wage, self.wage_line
+        text = _("$%(usd)s an hour (estimate)") % {"usd": wage.typical_usd}
+        yield WageMark("typical", text, line["typical"] or 0, room=25)
+        least, most = line["least"] or 0, line["most"] or 0
+        if most - least < WIDTH_OF_MARK:
+            return
+        yield WageMark("slow", _("$%(usd)s slow") % {"usd": wage.least_usd}, least)
+        yield WageMark("fast", _("$%(usd)s fast") % {"usd": wage.most_usd}, most)
+        floor = line["floor"]
+        if floor is not None and min(abs(floor - least), abs(floor - most)) >= WIDTH_OF_MARK:
+            yield WageMark("minimum", _("minimum $%(usd)s") % {"usd": self.floor_usd}, floor)
+
+    @property
+    def checks_line(self) -> str:
+        document = self.draft.document if self.draft else None
+        return summarize_checks(document.all_checks if document else ())
+
+    @property
+    def version_number(self) -> int:
+        return max((each.number for each in self.study.protocols.all()), default=1)
 
     @property
     def times(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from annotation.pages.import_forms import purpose_of, title_of
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.fields import CANDIDATE, KINDS
-from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.records import Check, ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import OF_LABELS, OF_NUMBERS, condition_labels, range_of
 from annotation.protocols.templates import template_names, write_yaml
 from annotation.protocols.validation import CHECKED_KINDS
@@ -315,6 +315,22 @@ class ProtocolView:
         chosen = chosen or items.first()
         after = items.following(chosen) if chosen else None
         return chosen, after or (items.first() if chosen else None)
+
+
+def summarize_checks(checks: Sequence[Check]) -> str:
+    """How many attention checks there are, on which share of the pages, and what a failure does."""
+    if not checks:
+        return _("None")
+    n, shares = len(checks), sorted({each.share for each in checks})
+    text = ngettext("%(n)d check", "%(n)d checks", n) % {"n": n}
+    percent = percent_of(shares[0])
+    if len(shares) > 1:
+        percent = _("%(a)s to %(b)s") % {"a": percent, "b": percent_of(shares[-1])}
+    each = _("on %(percent)s%% of pages") if n == 1 else _("each on %(percent)s%% of pages")
+    parts = [f"{text}, {each % {'percent': percent}}"]
+    if any(check.holds_work for check in checks):
+        parts.append(_("review when one fails"))
+    return "; ".join(parts)
 
 
 def protocol_findings(study: Study) -> Iterator[Finding]:

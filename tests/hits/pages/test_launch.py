@@ -16,6 +16,7 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from annotation.models import Candidate, Item, Picture, Study, Submission
 from annotation.protocols.records import (
+    Check,
     GradedCase,
     Practice,
     PracticeCandidate,
@@ -42,6 +43,7 @@ from hits.models import (
 )
 from hits.pages.findings import workers_text
 from hits.pages.pricing import LaunchView
+from hits.pages.sections import summarize_checks
 from hits.pages.terms import THE_REST
 from hits.plans import plan_batch
 from hits.readiness import forget_funds
@@ -479,10 +481,23 @@ def test_pay_under_the_floor_is_a_warning_with_what_meets_it(rosa, study, connec
     answer = check_page(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "0.01"})
     [warning] = [each for each in answer.context["view"].warnings if each.reward_usd]
     assert not answer.context["view"].faults
+    # Labels of the scale that would overlap are left out.
+    assert [mark.name for mark in answer.context["view"].wage_marks] == ["typical"]
     raised = press(rosa, study, form_of(answer, enough_usd=str(warning.reward_usd)))
     assert raised.context["view"].draft.reward_usd == warning.reward_usd
     assert not [each for each in raised.context["view"].warnings if each.reward_usd]
+    names = [mark.name for mark in raised.context["view"].wage_marks]
+    assert names[:3] == ["typical", "slow", "fast"]
     assert not Batch.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("shares", "numbers"),
+    [([], []), ([0.2], [1, 20]), ([0.2, 0.2], [2, 20]), ([0.5, 0.1], [2, 10, 50])],
+)
+def test_the_closed_line_of_attention_checks_has_their_number_and_share(shares, numbers):
+    line = summarize_checks([Check(kind="repeat", share=share) for share in shares])
+    assert [int(number) for number in re.findall(r"\d+", line)] == numbers
 
 
 def test_time_that_is_nobodys_measures_no_pay(rosa, study, connection):

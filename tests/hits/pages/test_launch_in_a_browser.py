@@ -3,6 +3,7 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.core.management import call_command
@@ -220,6 +221,48 @@ def tab_to(page: Page, selector: str) -> None:
         if page.evaluate("one => document.activeElement.matches(one)", selector):
             return
     raise AssertionError(f"Tab does not lead to {selector}")
+
+
+def assert_in_both_schemes(page: Page) -> None:
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        assert_in_order(page)
+
+
+def test_pay_under_the_minimum_and_a_changed_price_keep_the_choices(page, worker):
+    launch_page(page)
+    Team.objects.update(wage_floor_usd=12)
+    # A recruiter that is not connected is offered where it would be chosen.
+    assert page.locator(".options > *").count() == 3
+    expect(page.locator(".options [data-code=not_connected] a")).to_be_visible()
+    page.locator("[name=reward_usd]").fill("0.05")
+    enough = page.locator("#checks [name=enough_usd]")
+    expect(enough).to_be_visible()
+    marks = page.locator("svg.wage text")
+    expect(marks.first).to_be_visible()
+    assert_in_both_schemes(page)
+    boxes = [mark.bounding_box() for mark in marks.all() if mark.is_visible()]
+    boxes = sorted(
+        ((box["y"], box["x"], box["width"]) for box in boxes if box), key=lambda b: b[:2]
+    )
+    for (y, x, width), (next_y, next_x, _width) in pairwise(boxes):
+        assert next_y > y or x + width < next_x
+    enough.click()
+    expect(page.locator("#checks [name=enough_usd]")).to_have_count(0)
+    assert float(page.locator("[name=reward_usd]").input_value()) > 0.1
+    page.locator("[name=n_items]").fill("4")
+    page.locator("[name=max_assignments]").fill("4")
+    expect(page.locator("#cost dt").first).to_have_text(re.compile(r"4\D+4\D"))
+    new = page.locator("#cost [name=total]").input_value()
+    page.locator("#cost [name=total]").evaluate("each => each.value = '1.26'")
+    page.locator(PUBLISH).click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("$1.26")
+    expect(alert).to_contain_text(f"${new}")
+    expect(page.locator(PUBLISH)).to_contain_text(f"${new}")
+    assert page.locator("[name=n_items]").input_value() == "4"
+    assert_in_both_schemes(page)
+    assert not Batch.objects.exists()
 
 
 @on_desk
