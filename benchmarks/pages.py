@@ -32,7 +32,17 @@ REPEATS_OF = {"download dataset.zip": 7}
 # Sent by a form, or not of a study or a team; what they do is measured where it is done.
 NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
-    *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
+    *(
+        "login",
+        "logout",
+        "picture",
+        "schema",
+        "work",
+        "report-file",
+        "paper-file",
+        "restore",
+        "letter-keys",
+    ),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
     *("batch-links", "batch-links-file", "batch-link-revoke"),
     *("rehearsal", "rehearsal-delete", "preview-link", "preview-link-revoke"),
@@ -117,7 +127,7 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     pages = [
         *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
         *("results", "search", "adjudication", "labels", "reasons", "validation"),
-        *("report", "downloads", "members"),
+        *("report", "paper", "paper-participants", "downloads", "members"),
         *(
             "review",
             "review-rules",

@@ -49,9 +49,9 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
     return [
         Section(_("Results by system"), _results(facts)),
         Section(_("What annotators were asked"), _protocol_texts(facts)),
-        Section(_("Who judged, and when"), [_people(facts)]),
-        Section(_("Pay"), _pay(facts, with_money=with_money)),
-        Section(_("Agreement"), _agreement(facts)),
+        Section(_("Who judged, and when"), [people_table(facts)]),
+        Section(_("Pay"), pay_parts(facts, with_money=with_money)),
+        Section(_("Agreement"), agreement_parts(facts)),
         Section(
             _("How these numbers were computed"),
             [
@@ -182,7 +182,7 @@ def _answers(question: ProtocolQuestion) -> list[str]:
     return [f"{low:g}–{high:g}", *(end for end in ends if end)]
 
 
-def _people(facts: StudyFacts) -> Table:
+def people_table(facts: StudyFacts) -> Table:
     counts, dates = facts.counts, facts.dates
     unknown = _("not known")
     dropouts = facts.n_dropouts
@@ -213,7 +213,7 @@ def _n_measured_flags(counts: dict[str, Any]) -> str:
     return _("%(n)s of %(total)s measured") % {"n": f"{n:,}", "total": f"{n_measured:,}"}
 
 
-def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
+def pay_parts(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
     if not facts.batches:
         return [_("No batch was published from here, so no pay is known.")]
     if not with_money:
@@ -307,7 +307,7 @@ def _paid_here(facts: StudyFacts) -> Table:
     return Table("pay", _("What was paid"), columns, rows, note)
 
 
-def _agreement(facts: StudyFacts) -> list[str | Table]:
+def agreement_parts(facts: StudyFacts) -> list[str | Table]:
     if not signed_alphas(facts.study):
         return [_("Agreement has not been computed since the last change of judgments.")]
     rows: list[Row] = [

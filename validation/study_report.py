@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from io import BytesIO
@@ -124,7 +124,10 @@ def _only(request: ReportRequest, form: str) -> bytes:
 
 
 def _archive(request: ReportRequest, form: str, layout: str = "full") -> bytes:
-    files = FORMATS[form](study_report_document(request, layout))
+    return zip_files(FORMATS[form](study_report_document(request, layout)))
+
+
+def zip_files(files: Mapping[str, bytes]) -> bytes:
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -30,7 +30,8 @@ VIEWED = """
     search annotators disagreement agreement-picture adjudication labels reasons
     work members"""
 OF_SYSTEMS = """
-    results validation validation-picture validation-table report report-file"""
+    results validation validation-picture validation-table report report-file
+    paper paper-participants paper-file"""
 # What a page of the study `mine` needs, and an action that is posted to it.
 SHOWN_OF_A_STUDY = table(
     (P.VIEW, VIEWED),
@@ -206,6 +207,7 @@ NAMED_PARTS = [
     ("agreement-picture validation-picture", {"chart": "forest", "form": "json"}),
     ("validation-table", {"name": "worst"}),
     ("report-file", {"name": "report.html"}),
+    ("paper-file", {"name": "systems", "form": "csv"}),
     ("work stop again", {"job_id": last(Job, subject__startswith="study:")}),
     ("label-set", {"version": 1, "form": "csv"}),
     ("download", {"name": "judgments.csv"}),

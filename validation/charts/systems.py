@@ -7,7 +7,18 @@ import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
 from presentation.libraries import alt
-from presentation.theme import BLUE, FILLING, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
+from presentation.theme import (
+    BLUE,
+    FILLING,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    Picture,
+    axis_title,
+    height_of_rows,
+)
 from stats.arguments import Floats
 from stats.libraries import pd
 from validation.charts.metrics import MOST_COLOURS, MOST_POINTS, N_BINS
@@ -18,6 +29,21 @@ GREY = "#8a94a0"
 ROW_HEIGHT = 30
 # So many characters of systems' names stand beside a line's end.
 ROOM_FOR_NAMES = 30
+
+
+def rating_means(rows: pd.DataFrame, *, title: str, ends: tuple[float, float]) -> Picture:
+    """A point for each system's mean with its interval, on the whole scale.
+
+    `rows` has the columns system, value, ci_low and ci_high, in the order to be drawn.
+    """
+    base = alt.Chart(rows).encode(
+        y=alt.Y("system:N", title=None, sort=list(rows["system"])),
+    )
+    x = alt.X("value:Q", title=axis_title(title), scale=alt.Scale(domain=ends, nice=False))
+    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("ci_low:Q"), x2="ci_high:Q")
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(x=x)
+    height = height_of_rows(len(rows), 1, step=16)
+    return alt.layer(spans, points).properties(width="container", height=height, autosize=FILLING)
 
 
 def system_rank_bump(ranks: pd.DataFrame) -> Picture:

@@ -25,6 +25,7 @@ from annotation.pages.study import (
     result_state,
 )
 from annotation.study_facts import RESULTS, VALIDATION
+from console.registrations import ACTIVE, LATER
 from console.templatetags.numbers import coefficient, interval
 from results.models import Result
 from stats.correlation.result import LEAST_ITEMS
@@ -140,6 +141,10 @@ def _validation(study: CountedStudy, facts: Facts) -> State:
     return result_state(is_possible=is_possible, is_computed=facts[VALIDATION])
 
 
+def _paper(study: CountedStudy, facts: Facts) -> State:
+    return (ACTIVE, "") if facts[RESULTS] else (LATER, "")
+
+
 register_figures(40, leader_figures)
 register_figures(60, top_group_figures)
 register_counts(_result_counts)
@@ -148,5 +153,6 @@ for stage in (
     StudyStage(
         "validation", gettext_lazy("Metrics"), ANSWER, 100, _validation, Permission.VIEW_SYSTEMS
     ),
+    StudyStage("paper", gettext_lazy("Paper"), ANSWER, 105, _paper, Permission.VIEW_SYSTEMS),
 ):
     register_stage(stage)

@@ -13,5 +13,8 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("validation/tables/<slug:name>/", pages.validation.table, name="validation-table"),
     path("report/", pages.validation.report, name="report"),
     path("report/<str:name>", pages.validation.report_file, name="report-file"),
+    path("paper/", pages.paper.paper, name="paper"),
+    path("paper/participants/", pages.paper.participants, name="paper-participants"),
+    path("paper/<slug:name>.<slug:form>", pages.paper.paper_file, name="paper-file"),
     path("score/", pages.validation.score, name="score"),
 ]

@@ -1,0 +1,106 @@
+from itertools import chain
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts.roles import Permission
+from annotation.models import Study
+from annotation.pages.downloads import job_of
+from annotation.pages.study import stage_facts, study_for, study_page
+from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, StudyFacts
+from console.access import may
+from console.pages.pictures import FORMS, picture_in
+from presentation.documents import Document, Figure, Section, Table
+from presentation.latex import escape_latex, table_latex
+from presentation.plain import records_csv
+from presentation.table_files import write_table
+from validation.heds import DATASHEETS
+from validation.paper import paper_document, paper_files, participants_section, result_sections
+from validation.study_report import zip_files
+
+
+@require_safe
+def paper(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may view systems. Rehearsals have no paper."""
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
+    if study.rehearsal_of_id is not None or not study.n_judgments:
+        return study_page(request, study, "validation/paper")
+    kinds = [RESULTS, AGREEMENT]
+    if stage_facts(study)["has_scores"]:
+        kinds.append(VALIDATION)
+    jobs = [job for kind in kinds if (job := job_of(request, study, kind)) is not None]
+    sections = result_sections(StudyFacts(study))
+    context = {
+        "jobs": jobs,
+        "sections": [(section.title, _blocks(section)) for section in sections],
+        "datasheets": list(DATASHEETS.items()),
+    }
+    return study_page(request, study, "validation/paper", context)
+
+
+def _blocks(section: Section) -> list[dict[str, object]]:
+    """Paragraphs in one block; each table with its LaTeX."""
+    texts = [part for part in section.parts if isinstance(part, str)]
+    blocks: list[dict[str, object]] = []
+    if texts:
+        latex = "\n\n".join(map(escape_latex, texts))
+        blocks.append({"texts": texts, "latex": latex, "plain": "\n\n".join(texts)})
+    for part in section.parts:
+        if isinstance(part, Table):
+            blocks.append({"table": part, "latex": table_latex(part)})
+        elif isinstance(part, Figure):
+            blocks.append({"figure": part})
+    return blocks
+
+
+def _study_with_paper(request: HttpRequest, slug: str) -> Study:
+    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
+    if study.rehearsal_of_id is not None:
+        raise Http404(_("Answers of a rehearsal are no results for a paper."))
+    return study
+
+
+@require_safe
+def participants(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may view systems; amounts for those who may view money."""
+    study = _study_with_paper(request, slug)
+    section = participants_section(
+        StudyFacts(study), with_money=may(request, Permission.VIEW_MONEY)
+    )
+    context = {"study": study, "blocks": _blocks(section)}
+    return render(request, "validation/_paper_blocks.html", context)
+
+
+@require_safe
+def paper_file(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
+    """Access: those who may view systems; amounts for those who may view money."""
+    study = _study_with_paper(request, slug)
+    document = paper_document(study, with_money=may(request, Permission.VIEW_MONEY))
+    if (name, form) == ("paper", "zip"):
+        return _attached(study, "paper.zip", zip_files(paper_files(document)), "application/zip")
+    part = next((one for one in _named_parts(document) if one.name == name), None)
+    if isinstance(part, Figure) and form in FORMS:
+        return picture_in(
+            form,
+            request,
+            name=f"{study.slug}-{name}",
+            draw=lambda: part.chart,
+            data=lambda: records_csv(list(part.rows)),
+        )
+    written = write_table(part, form) if isinstance(part, Table) else None
+    if written is None:
+        raise Http404(f"There is no file {name}.{form}.")
+    content_type, content = written
+    return _attached(study, f"{name}.{form}", content, content_type)
+
+
+def _named_parts(document: Document) -> chain[Table | Figure]:
+    return chain(document.tables, document.figures)
+
+
+def _attached(study: Study, name: str, content: object, content_type: str) -> HttpResponse:
+    response = HttpResponse(content, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
+    return response
