@@ -207,7 +207,7 @@ NAMED_PARTS = [
     ("agreement-picture validation-picture", {"chart": "forest", "form": "json"}),
     ("validation-table", {"name": "worst"}),
     ("report-file", {"name": "report.html"}),
-    ("paper-file", {"name": "systems", "form": "csv"}),
+    ("paper-file", {"name": "people", "form": "csv"}),
     ("work stop again", {"job_id": last(Job, subject__startswith="study:")}),
     ("label-set", {"version": 1, "form": "csv"}),
     ("download", {"name": "judgments.csv"}),
