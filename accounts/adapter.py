@@ -107,8 +107,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             address = str(super().get_client_ip(request))
         except ImproperlyConfigured:
             address = request.META["REMOTE_ADDR"]
-        mapped = getattr(ip_address(address), "ipv4_mapped", None)
-        return str(mapped or address)
+        return str(getattr(ip_address(address), "ipv4_mapped", None) or address)
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any

@@ -141,8 +141,9 @@ def record(
     make no log grow without end.
     """
     name = chain_of(team)
-    chains = AuditChain.objects.select_for_update()
-    chain, _ = chains.get_or_create(name=name, defaults={"seal": seal_of_end(name, 0, "")})
+    chain, _ = AuditChain.objects.select_for_update().get_or_create(
+        name=name, defaults={"seal": seal_of_end(name, 0, "")}
+    )
     if actor is not None and actor.is_read_only:
         noted = AuditEntry.objects.filter(
             actor=actor, chain=name, action=action, subject=subject[:200], details=details or {}

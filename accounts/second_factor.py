@@ -40,8 +40,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
 
 def needs_second_factor(user: User) -> bool:
-    is_operator = user.is_staff or user.is_superuser
-    return is_operator and not settings.OPERATORS_WITHOUT_SECOND_FACTOR
+    return (user.is_staff or user.is_superuser) and not settings.OPERATORS_WITHOUT_SECOND_FACTOR
 
 
 def has_second_factor(user: User) -> bool:

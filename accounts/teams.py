@@ -17,8 +17,9 @@ from error_codes import require
 def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
     if user.is_superuser:
         return frozenset(Permission)
-    roles = Membership.objects.filter(team=team, user=user.pk).values_list("role", flat=True)
-    return permissions_of(*roles)
+    return permissions_of(
+        *Membership.objects.filter(team=team, user=user.pk).values_list("role", flat=True)
+    )
 
 
 def appointable_roles(permissions: frozenset[Permission]) -> list[Role]:

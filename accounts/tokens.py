@@ -68,8 +68,7 @@ def create_team_token(
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: User) -> None:
-    revoked = ApiToken.objects.standing().filter(pk=token.pk).update(revoked_at=timezone.now())
-    if not revoked:
+    if not ApiToken.objects.standing().filter(pk=token.pk).update(revoked_at=timezone.now()):
         return
     if token.team is None:
         _record_personal(token.user, "token.revoke", token)
@@ -93,8 +92,9 @@ def usable_token(text: str) -> ApiToken | None:
     if token is None or (needs_second_factor(token.user) and not has_second_factor(token.user)):
         return None
     if token.last_used_at is None or token.last_used_at < now - PRECISION:
-        unused = Q(last_used_at=None) | Q(last_used_at__lt=now - PRECISION)
-        ApiToken.objects.filter(unused, pk=token.pk).update(last_used_at=now)
+        ApiToken.objects.filter(
+            Q(last_used_at=None) | Q(last_used_at__lt=now - PRECISION), pk=token.pk
+        ).update(last_used_at=now)
     return token
 
 

@@ -48,10 +48,11 @@ def roles_in(study: Study, user: User) -> list[Role]:
 def with_roles_of(studies: StudyQuerySet, user: User) -> StudyQuerySet:
     """Prefetch what `loaded_roles` reads."""
     by_team = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
-    in_study = StudyMembership.objects.filter(study=OuterRef("pk"), user=user.pk)
     return studies.annotate(
         role_by_team=Subquery(by_team.values("role")[:1]),
-        role_in_study=Subquery(in_study.values("role")[:1]),
+        role_in_study=Subquery(
+            StudyMembership.objects.filter(study=OuterRef("pk"), user=user.pk).values("role")[:1]
+        ),
     )
 
 
@@ -289,9 +290,10 @@ def join_with_new_account(*, token: str, username: str, password: str) -> User:
 
 def _claim(token: str, user: User) -> Invitation:
     invitation = invitation_of(token)
-    claimed = {"accepted_at": timezone.now(), "accepted_by": user}
     require(
-        Invitation.objects.open().filter(pk=invitation.pk).update(**claimed),
+        Invitation.objects.open()
+        .filter(pk=invitation.pk)
+        .update(accepted_at=timezone.now(), accepted_by=user),
         InvitationVoid(_(VOID)),
     )
     return invitation
@@ -333,13 +335,12 @@ def _record(invitation: Invitation, actor: User, action: str) -> None:
 
 
 def _message(invitation: Invitation, link: str) -> str:
-    to = invitation.team or invitation.study
     return _(
         "%(inviter)s invites you to %(name)s, as %(role)s. Join here, within a week:\n%(link)s\n\n"
         "The link is for you alone, and holds once."
     ) % {
         "inviter": invitation.invited_by.get_username(),
-        "name": _name(to),
+        "name": _name(invitation.team or invitation.study),
         "role": invitation.get_role_display(),
         "link": link,
     }

@@ -84,8 +84,7 @@ def study_agreement(
     `frame` is the study's judgment frame, where the caller has it; with a `protocol`, only what
     was judged under that version counts.
     """
-    whole = judgment_frame(study, protocol=protocol) if frame is None else frame
-    frame = _of_round(whole, round)
+    frame = _of_round(judgment_frame(study, protocol=protocol) if frame is None else frame, round)
     questions = list(study.questions.all())
     submissions = Submission.objects.of(study).accepted().filter(round=round)
     if protocol is not None:
@@ -112,8 +111,9 @@ def rounds_of(study: Study) -> list[int]:
 def judged_protocols(study: Study, *, round: int) -> list[int]:
     submissions = Submission.objects.of(study).accepted().filter(round=round)
     used = submissions.exclude(protocol=None).order_by().values("protocol")
-    numbers = Protocol.objects.filter(pk__in=used).order_by("number")
-    return list(numbers.values_list("number", flat=True))
+    return list(
+        Protocol.objects.filter(pk__in=used).order_by("number").values_list("number", flat=True)
+    )
 
 
 def protocol_reports(study: Study) -> list[tuple[int, AgreementReport]]:

@@ -42,8 +42,9 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
     defined = rows[rows["value"].notna()]
     parts = list(defined["part"].unique())
     scale = alt.Scale(domain=_reach(defined), nice=False)
-    labels = list(dict.fromkeys(rows["label"]))
-    base = alt.Chart(defined).encode(y=alt.Y("label:N", title=None, sort=labels))
+    base = alt.Chart(defined).encode(
+        y=alt.Y("label:N", title=None, sort=list(dict.fromkeys(rows["label"])))
+    )
     if len(parts) > 1:
         colours = alt.Scale(domain=parts, range=[BLUE, ORANGE])
         base = base.encode(
@@ -158,9 +159,11 @@ def annotator_scatter(
     # Below the least and above the most no point lies that a name could cover.
     ordered = compared.sort_values("agreement", kind="stable")
     least, most = ordered[:1], ordered[1:][-1:]
-    names = [_name(base, least, against, dy=14), _name(base, most, against, dy=-12)]
     return alt.layer(
-        alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0)), points, *names
+        alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0)),
+        points,
+        _name(base, least, against, dy=14),
+        _name(base, most, against, dy=-12),
     ).properties(width="container", height=260, autosize=FILLING)
 
 

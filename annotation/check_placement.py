@@ -45,8 +45,9 @@ def place_checks(
     if not document.all_checks or not new_items:
         return []
     pages = list(Item.objects.filter(pk__in=new_items).order_by().values_list("pk", "key"))
-    earlier = PlacedCheck.objects.filter(protocol=protocol)
-    n_placed = Counter(earlier.values_list("number", flat=True))
+    n_placed = Counter(
+        PlacedCheck.objects.filter(protocol=protocol).values_list("number", flat=True)
+    )
     load: Counter[int] = Counter()
     placed: list[PlacedCheck] = []
     for number, check in enumerate(document.all_checks):
@@ -62,8 +63,9 @@ def place_checks(
 
 
 def example_check(document: ProtocolDocument, number: int, item: Item) -> PlacedCheck | None:
-    draw = _Draw(Protocol(study=item.study), document, number, document.all_checks[number])
-    return draw.placed_on(item)
+    return _Draw(
+        Protocol(study=item.study), document, number, document.all_checks[number]
+    ).placed_on(item)
 
 
 def example_questions(document: ProtocolDocument, item: Item) -> list[PlacedCheck]:

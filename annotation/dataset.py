@@ -246,13 +246,12 @@ CARD = "README.md"
 
 def dataset_counts(study: Study) -> dict[str, int]:
     load_registrations()
-    submissions = Submission.objects.of(study).aggregate(
-        submissions=Count("pk"),
-        rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
-        simulated=Count("pk", filter=Q(is_simulated=True)),
-    )
     return {
-        **submissions,
+        **Submission.objects.of(study).aggregate(
+            submissions=Count("pk"),
+            rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
+            simulated=Count("pk", filter=Q(is_simulated=True)),
+        ),
         "judgments": Judgment.objects.of(study).accepted().count(),
         "annotators": study.annotators.count(),
         "candidates": Candidate.objects.filter(item__study=study).count(),

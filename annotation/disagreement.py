@@ -58,8 +58,9 @@ def unit_table(
         agreement=judged.agreements(),
     )
     named = _candidates(question).merge(table, on=["item", "candidate"])
-    paired = named[named["n_judgments"] > 1]
-    return paired.sort_values("agreement", kind="stable", ignore_index=True)
+    return named[named["n_judgments"] > 1].sort_values(
+        "agreement", kind="stable", ignore_index=True
+    )
 
 
 def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
@@ -92,12 +93,15 @@ def annotator_table(
     with_all = _alpha(judged.units, judged.annotators, judged.values, judged.level)
     without = _alpha_without_each(judged, list(quality["annotator"]))
     flagged = _flagged(question, round)
-    table = quality.rename(columns={"n_labels": "n_judgments"}).assign(
-        alpha_without=without,
-        alpha_change=[value - with_all for value in without],
-        n_flagged=[flagged.get(name, 0) for name in quality["annotator"]],
+    return (
+        quality.rename(columns={"n_labels": "n_judgments"})
+        .assign(
+            alpha_without=without,
+            alpha_change=[value - with_all for value in without],
+            n_flagged=[flagged.get(name, 0) for name in quality["annotator"]],
+        )
+        .sort_values("alpha_change", ascending=False, kind="stable", ignore_index=True)
     )
-    return table.sort_values("alpha_change", ascending=False, kind="stable", ignore_index=True)
 
 
 def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> JudgedUnits:
@@ -115,8 +119,11 @@ def _candidates(question: Question) -> pd.DataFrame:
         "candidate": "key",
         "system": "system",
     }
-    rows = Candidate.objects.filter(item__study=question.study_id)
-    ordered = rows.order_by("item__position", "position", "pk").values_list(*columns.values())
+    ordered = (
+        Candidate.objects.filter(item__study=question.study_id)
+        .order_by("item__position", "position", "pk")
+        .values_list(*columns.values())
+    )
     return pd.DataFrame.from_records(list(ordered), columns=list(columns))
 
 
@@ -189,8 +196,9 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
 
 
 def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
-    rows = kappas[kappas["question"] == question.name]
-    return rows.rename(columns={"kappa": "value", "n_overlap": "n_shared"})
+    return kappas[kappas["question"] == question.name].rename(
+        columns={"kappa": "value", "n_overlap": "n_shared"}
+    )
 
 
 def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
@@ -241,9 +249,11 @@ def random_positions(study: Study, frame: pd.DataFrame) -> pd.Series[float]:
         for protocol in Protocol.objects.of(study)
         if read_document(protocol.document).order.policy != "fixed"
     ]
-    rows = Submission.objects.of(study).filter(protocol__in=drawn).order_by()
     keys = pd.MultiIndex.from_tuples(
-        rows.values_list("annotator__pseudonym", "item__key", "round"),
+        Submission.objects.of(study)
+        .filter(protocol__in=drawn)
+        .order_by()
+        .values_list("annotator__pseudonym", "item__key", "round"),
         names=["annotator", "item", "round"],
     )
     own = pd.MultiIndex.from_arrays(
@@ -257,8 +267,11 @@ def position_effects(question: Question, rows: pd.DataFrame) -> Iterator[Positio
     if no page has two candidates in a random order, or if the answers have no order."""
     if question.level == Question.Level.NOMINAL and len(question.categories) > 2:
         return
-    placed = rows[rows["position"].notna()].sort_values("position", kind="stable")
-    pages = placed.groupby(["annotator", "item"], observed=True, sort=True)["value"]
+    pages = (
+        rows[rows["position"].notna()]
+        .sort_values("position", kind="stable")
+        .groupby(["annotator", "item"], observed=True, sort=True)["value"]
+    )
     table = pages.agg(["first", "last", "size"]).reset_index()
     table = table[table["size"] > 1]
     if table.empty:

@@ -109,8 +109,11 @@ def adjudication_queue(
         return Queue((), 0, 0, limit)
     disputed = version.units.judged(question, round).disputed(limit)
     # Of an expression, so that a planner takes the index that gives the order, and stops early.
-    units = version.units.judged(question, round).annotate(distance=F("spread") + Value(0.0))
-    waiting = units.filter(distance__gt=limit)
+    waiting = (
+        version.units.judged(question, round)
+        .annotate(distance=F("spread") + Value(0.0))
+        .filter(distance__gt=limit)
+    )
     decided = Adjudication.objects.filter(question=question, round=round).values("candidate")
     waiting = waiting if with_decided else waiting.exclude(candidate__in=decided)
     counts = disputed.order_by().aggregate(
@@ -151,10 +154,11 @@ def _disputes(
 def _decisions(
     question: Question, round: int, candidates: Sequence[int]
 ) -> dict[int, Adjudication]:
-    adjudications = Adjudication.objects.filter(
-        question=question, round=round, candidate__in=candidates
+    standing = (
+        Adjudication.objects.filter(question=question, round=round, candidate__in=candidates)
+        .standing()
+        .select_related("decided_by")
     )
-    standing = adjudications.standing().select_related("decided_by")
     return {decision.candidate_id: decision for decision in standing}
 
 

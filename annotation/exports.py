@@ -201,24 +201,29 @@ def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
 
 
 def missing_rows(study: Study) -> RowFile:
-    rows = MissingAnswer.objects.filter(submission__item__study=study).exclude(
-        submission__status=Submission.Status.REJECTED
+    in_order = (
+        MissingAnswer.objects.filter(submission__item__study=study)
+        .exclude(submission__status=Submission.Status.REJECTED)
+        .order_by("submission__item__position", "submission__item", "submission", "pk")
     )
-    in_order = rows.order_by("submission__item__position", "submission__item", "submission", "pk")
     return RowFile(MISSING_KINDS, in_order.values_list(*MISSING_COLUMNS.values()).iterator())
 
 
 def check_rows(study: Study) -> RowFile:
-    rows = CheckAnswer.objects.filter(submission__item__study=study).order_by(
-        "submission__item__position", "submission__item", "submission", "pk"
+    return RowFile(
+        CHECK_KINDS,
+        CheckAnswer.objects.filter(submission__item__study=study)
+        .order_by("submission__item__position", "submission__item", "submission", "pk")
+        .values_list(*CHECK_COLUMNS.values())
+        .iterator(),
     )
-    return RowFile(CHECK_KINDS, rows.values_list(*CHECK_COLUMNS.values()).iterator())
 
 
 def _candidates(study: Study) -> Iterator[list[tuple[Any, ...]]]:
     for items in item_stretches(study):
-        rows = Candidate.objects.filter(item__in=items)
-        ordered = rows.order_by("item__position", "item", "position", "pk")
+        ordered = Candidate.objects.filter(item__in=items).order_by(
+            "item__position", "item", "position", "pk"
+        )
         yield list(ordered.values_list(*ITEM_COLUMNS.values()))
 
 
@@ -227,8 +232,11 @@ def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
     for question in study.questions.order_by("position", "pk"):
         accepted = Judgment.objects.filter(question=question).accepted()
         for items in item_stretches(study):
-            rows = accepted.filter(submission__item__in=items).order_by(*JUDGMENT_ORDER, "pk")
-            read = rows.values_list(*JUDGMENT_COLUMNS.values(), *JUDGMENT_ORDER, "pk")
+            read = (
+                accepted.filter(submission__item__in=items)
+                .order_by(*JUDGMENT_ORDER, "pk")
+                .values_list(*JUDGMENT_COLUMNS.values(), *JUDGMENT_ORDER, "pk")
+            )
             # Annotators by Python's order: a database may have a language's own.
             n = len(JUDGMENT_COLUMNS)
             ordered = sorted(read, key=lambda row: (*row[n:-1], row[annotator], row[-1]))

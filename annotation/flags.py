@@ -189,8 +189,11 @@ def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collecti
 
 
 def _failed_checks(study: Study) -> dict[int, list[int]]:
-    rows = CheckAnswer.objects.filter(submission__item__study=study, is_failed=True).order_by()
-    return group_values(rows.values_list("submission", "placed__number"))
+    return group_values(
+        CheckAnswer.objects.filter(submission__item__study=study, is_failed=True)
+        .order_by()
+        .values_list("submission", "placed__number")
+    )
 
 
 def _protocols(study: Study) -> dict[int, ProtocolDocument]:
@@ -306,10 +309,11 @@ def _units(frame: pd.DataFrame) -> pd.Series:
 
 def _order(study: Study) -> dict[tuple[str, str, int], float]:
     rows = Submission.objects.of(study).accepted().order_by("pk")
-    columns = ("annotator__pseudonym", "item__key", "round", "submitted_at", "pk")
     return {
         (annotator, item, round): at.timestamp() if at else float(pk)
-        for annotator, item, round, at, pk in rows.values_list(*columns)
+        for annotator, item, round, at, pk in rows.values_list(
+            "annotator__pseudonym", "item__key", "round", "submitted_at", "pk"
+        )
     }
 
 
@@ -320,10 +324,12 @@ def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
     texts = Candidate.objects.filter(item__study=study).order_by().values_list("item", "text")
     for item, text in texts.iterator():
         words[item] += count_words(text)
-    rows = Submission.objects.of(study).accepted().order_by("pk")
     records = [
         (annotator, item, efforts[pk].seconds, words[item], efforts[pk].is_contradictory)
-        for pk, annotator, item in rows.values_list("pk", "annotator__pseudonym", "item")
+        for pk, annotator, item in Submission.objects.of(study)
+        .accepted()
+        .order_by("pk")
+        .values_list("pk", "annotator__pseudonym", "item")
         if pk in efforts  # else it came meanwhile
     ]
     frame = _frame(records, ["annotator", "page", "seconds", "words", "is_contradictory"])
@@ -332,10 +338,12 @@ def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
 
 def _reasons(study: Study) -> pd.DataFrame:
     pages = Submission.objects.of(study).accepted().exclude(justification="").order_by("pk")
-    single = WrittenAnswer.objects.filter(submission__item__study=study).exclude(**REJECTED)
     records = [
         *pages.values_list("annotator__pseudonym", "justification"),
-        *single.order_by("pk").values_list("submission__annotator__pseudonym", "text"),
+        *WrittenAnswer.objects.filter(submission__item__study=study)
+        .exclude(**REJECTED)
+        .order_by("pk")
+        .values_list("submission__annotator__pseudonym", "text"),
     ]
     return _frame(records, ["annotator", "text"])
 

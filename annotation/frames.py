@@ -92,8 +92,9 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
 def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
     questions = list(study.questions.order_by("position", "pk"))
     columns = _on_the_scale(questions, columns)
-    candidates = Candidate.objects.filter(item__study=study)
-    ordered = candidates.order_by("item__position", "item_id", "position", "pk")
+    ordered = Candidate.objects.filter(item__study=study).order_by(
+        "item__position", "item_id", "position", "pk"
+    )
     names = ("pk", "item__key", "item__condition", "key", "system", "item__source__key")
     texts = list(ordered.values_list(*names))
     texts += _whole_items(study, columns["about"])
@@ -140,8 +141,9 @@ def _whole_items(
 ) -> list[tuple[int, str, str, str, str, str | None]]:
     if not (about < 0).any():
         return []
-    rows = study.items.order_by("position", "pk")
-    values = rows.values_list("pk", "key", "condition", "source__key")
+    values = study.items.order_by("position", "pk").values_list(
+        "pk", "key", "condition", "source__key"
+    )
     return [(-pk, key, condition, "", "", source) for pk, key, condition, source in values]
 
 
@@ -278,9 +280,10 @@ def add_to_item_sample(*, sample: ItemSample, probabilities: Mapping[int, float 
 def sample_design(study: Study, round_: int = 1) -> pd.DataFrame:
     """Each item that was sent in a round by its key, with the first sample it was of and its
     probability there, missing where it was picked by hand."""
-    rows = SampledItem.objects.filter(sample__study=study, sample__round=round_)
-    values = rows.order_by("sample__number").values_list(
-        "item__key", "sample__number", "probability"
+    values = (
+        SampledItem.objects.filter(sample__study=study, sample__round=round_)
+        .order_by("sample__number")
+        .values_list("item__key", "sample__number", "probability")
     )
     frame = pd.DataFrame.from_records(list(values), columns=list(DESIGN))
     frame = frame.astype({"batch": "float64", "probability": "float64"})

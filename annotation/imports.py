@@ -75,12 +75,14 @@ class ImportResult:
     def __str__(self) -> str:
         n, n_submissions = self.n_items, self.n_submissions
         items = ngettext("{n:,} item", "{n:,} items", n).format(n=n)
-        submissions = ngettext("{n:,} submission", "{n:,} submissions", n_submissions)
         parts = {
             "study": self.study.slug,
             "items": _with_known(items, self.n_items_known),
             "submissions": _with_known(
-                submissions.format(n=n_submissions), self.n_submissions_known
+                ngettext("{n:,} submission", "{n:,} submissions", n_submissions).format(
+                    n=n_submissions
+                ),
+                self.n_submissions_known,
             ),
         }
         if n_submissions or self.n_submissions_known:

@@ -97,14 +97,18 @@ def _require_fit(question: Question, method: str) -> None:
 def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
     if not rule.with_adjudications:
         return {}
-    adjudications = Adjudication.objects.filter(question=question, round=rule.round).standing()
-    rows = adjudications.values_list("candidate__item__key", "candidate__key", "value")
+    rows = (
+        Adjudication.objects.filter(question=question, round=rule.round)
+        .standing()
+        .values_list("candidate__item__key", "candidate__key", "value")
+    )
     return {(item, candidate): value for item, candidate, value in rows}
 
 
 def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:
-    columns = ["item", "candidate", "annotator", "value"]
-    judged = frame[columns].astype({"item": str, "candidate": str, "annotator": str})
+    judged = frame[["item", "candidate", "annotator", "value"]].astype(
+        {"item": str, "candidate": str, "annotator": str}
+    )
     used = [sorted(judged.to_numpy().tolist()), sorted([*key, v] for key, v in decided.items())]
     return sha256(json.dumps(used).encode()).hexdigest()
 
@@ -122,11 +126,12 @@ def _labels(
             continue
         there = rows.get(pair, {"n_judgments": 0})
         rows[pair] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
-    candidates = Candidate.objects.filter(item__study=question.study_id)
-    ordered = candidates.order_by("item__position", "position", "pk")
-    keys = ordered.values_list("pk", "item__key", "key")
     return [
-        Label(candidate_id=pk, **rows[item, key]) for pk, item, key in keys if (item, key) in rows
+        Label(candidate_id=pk, **rows[item, key])
+        for pk, item, key in Candidate.objects.filter(item__study=question.study_id)
+        .order_by("item__position", "position", "pk")
+        .values_list("pk", "item__key", "key")
+        if (item, key) in rows
     ]
 
 
@@ -168,11 +173,10 @@ def _store(
     known = LabelSet.objects.filter(question=question, signature=signature).first()
     if known is not None:
         return LabelSetResult(known, is_new=False)
-    last = LabelSet.objects.of(study).aggregate(last=Max("version"))["last"] or 0
     label_set = LabelSet.objects.create(
         study=study,
         question=question,
-        version=last + 1,
+        version=(LabelSet.objects.of(study).aggregate(last=Max("version"))["last"] or 0) + 1,
         round=rule.round,
         method=rule.method,
         parameters=dict(rule.parameters or {}),

@@ -159,8 +159,9 @@ def _opened(
 ) -> Iterator[OpenExport]:
     with stored_file(upload) as path:
         most = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
-        form = FileFormat.of(upload.form)
-        with opened_export(path, tool, form, faults.add, most_bytes=most, report=report) as export:
+        with opened_export(
+            path, tool, FileFormat.of(upload.form), faults.add, most_bytes=most, report=report
+        ) as export:
             yield export
 
 

@@ -62,9 +62,8 @@ def set_pairs(study: Study, pairs: Pairs | None, *, before: Pairs | None) -> Non
 
 
 def _require_unpublished(study: Study) -> None:
-    is_fixed = Protocol.objects.of(study).frozen().exists()
     require(
-        not (is_fixed or Submission.objects.of(study).exists()),
+        not (Protocol.objects.of(study).frozen().exists() or Submission.objects.of(study).exists()),
         StudyUnfit(
             _(
                 "The items of study '{study}' were published or have answers, so that the pairs "
@@ -198,16 +197,21 @@ def _copy(
             ([study.pk, *(getattr(item, name) for name in OF_ITEMS)] for item in read),
         )
         keys = {item.pk: item.key for item in read}
-        copied = to_items._default_manager.filter(study=study, key__in=keys.values())
-        ids = dict(copied.values_list("key", "pk"))
-        candidates = Candidate if isinstance(read[0], Item) else SourceCandidate
-        rows = candidates._default_manager.filter(item__in=keys).order_by("item", "position", "pk")
+        ids = dict(
+            to_items._default_manager.filter(study=study, key__in=keys.values()).values_list(
+                "key", "pk"
+            )
+        )
         insert_rows(
             to_candidates,
             ("item_id", *names),
             [
                 [ids[keys[item]], *values]
-                for item, *values in rows.values_list("item_id", *names).iterator()
+                for item, *values in (Candidate if isinstance(read[0], Item) else SourceCandidate)
+                ._default_manager.filter(item__in=keys)
+                .order_by("item", "position", "pk")
+                .values_list("item_id", *names)
+                .iterator()
             ],
         )
 

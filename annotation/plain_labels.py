@@ -133,22 +133,23 @@ class FileAggregation:
 
     def record(self) -> dict[str, Any]:
         items = self.items()
-        rest = {
-            "method": self.aggregation.method,
-            "signature": self.aggregation.signature,
-            "n_items": len(items),
-            "n_annotators": self.n_annotators,
-            "n_judgments": self.n_judgments,
-            "converged": self.aggregation.converged,
-            "iterations": self.aggregation.iterations,
-            "log_likelihood": self.aggregation.log_likelihood,
-            "n_ties": self.aggregation.n_ties,
-            "warnings": list(self.aggregation.warnings),
-            "reason": self.aggregation.reason,
-        }
         return (
             {"labels": {str(record["item"]): record["label"] for record in items}}
-            | plain_values(rest)
+            | plain_values(
+                {
+                    "method": self.aggregation.method,
+                    "signature": self.aggregation.signature,
+                    "n_items": len(items),
+                    "n_annotators": self.n_annotators,
+                    "n_judgments": self.n_judgments,
+                    "converged": self.aggregation.converged,
+                    "iterations": self.aggregation.iterations,
+                    "log_likelihood": self.aggregation.log_likelihood,
+                    "n_ties": self.aggregation.n_ties,
+                    "warnings": list(self.aggregation.warnings),
+                    "reason": self.aggregation.reason,
+                }
+            )
             | {"items": items, "annotators": plain_records(self.aggregation.annotators)}
         )
 
@@ -196,8 +197,7 @@ def aggregate_file(
     )
     default: Repeats = "count" if method in (*WITH_REPEATS, *OF_COMPARISONS) else "refuse"
     table = read_labels(path, columns, kind=kind, reading=reading, repeats=default)
-    is_counted = reading.report.policies["repeats"] == "count"
-    counted = {"repeats": "count" if is_counted else "refuse"}
+    counted = {"repeats": "count" if reading.report.policies["repeats"] == "count" else "refuse"}
     options = {} if method in OF_COMPARISONS else counted
     with refusing_values(path):
         aggregation = aggregate(

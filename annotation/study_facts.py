@@ -98,14 +98,20 @@ class StudyFacts:
 
     @cached_property
     def n_failed_checks(self) -> int:
-        answers = CheckAnswer.objects.filter(submission__item__study=self.study)
-        return answers.filter(is_failed=True).count()
+        return (
+            CheckAnswer.objects.filter(submission__item__study=self.study)
+            .filter(is_failed=True)
+            .count()
+        )
 
     @cached_property
     def outputs_of_systems(self) -> list[tuple[str, int]]:
         judged = Judgment.objects.of(self.study).accepted().filter(candidate__isnull=False)
-        rows = judged.order_by().values("candidate__system")
-        counts = rows.annotate(n=Count("candidate", distinct=True))
+        counts = (
+            judged.order_by()
+            .values("candidate__system")
+            .annotate(n=Count("candidate", distinct=True))
+        )
         return sorted((row["candidate__system"], row["n"]) for row in counts)
 
     @cached_property
@@ -134,7 +140,7 @@ class StudyFacts:
     def system_means(self) -> list[SystemMean]:
         """By question in its order, the highest mean first; systems without a name are left out,
         and so are questions whose values are codes of categories."""
-        rows = (
+        ordered = sorted(
             Judgment.objects.of(self.study)
             .accepted()
             .filter(submission__round=1)
@@ -148,9 +154,9 @@ class StudyFacts:
                 n=Count("pk"),
                 n_annotators=Count("submission__annotator", distinct=True),
                 n_items=Count("submission__item", distinct=True),
-            )
+            ),
+            key=lambda row: (row[0], row[1], -row[3], row[2]),
         )
-        ordered = sorted(rows, key=lambda row: (row[0], row[1], -row[3], row[2]))
         return [SystemMean(*row[1:]) for row in ordered]
 
 
@@ -160,8 +166,11 @@ AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "r
 
 def newest_fact(kind: str, name: str) -> Subquery:
     """The number of that name in the facts of a study's newest result of a kind."""
-    newest = Result.objects.filter(study=OuterRef("pk"), kind=kind).order_by("-number")
-    return Subquery(newest.values(fact=Cast(f"facts__{name}", IntegerField()))[:1])
+    return Subquery(
+        Result.objects.filter(study=OuterRef("pk"), kind=kind)
+        .order_by("-number")
+        .values(fact=Cast(f"facts__{name}", IntegerField()))[:1]
+    )
 
 
 class Raters(Enum):
@@ -255,11 +264,10 @@ def request_study_job(
     requested_by: AbstractBaseUser | None = None,
     basis: str = "",
 ) -> Job:
-    named = {"study": study.pk, "names": list(names)}
     return request_job(
         kind=kind,
         subject=subject_of(study),
-        arguments=dict(arguments or {}) | named,
+        arguments=dict(arguments or {}) | {"study": study.pk, "names": list(names)},
         title=f"{job_kind(kind).label} {', '.join(names)}".strip(),
         basis=basis,
         requested_by=requested_by,

@@ -144,9 +144,10 @@ def agreement_json(study: Study) -> Iterator[str]:
 
 def _has_words(study: Study) -> Any:
     words = WrittenAnswer.objects.filter(submission__item__study=study)
-    reasons = Submission.objects.of(study).exclude(justification="")
     return ExpressionWrapper(
-        Exists(words.order_by()) | Exists(reasons.order_by()), output_field=BooleanField()
+        Exists(words.order_by())
+        | Exists(Submission.objects.of(study).exclude(justification="").order_by()),
+        output_field=BooleanField(),
     )
 
 

@@ -98,8 +98,11 @@ def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts)
 
 
 def _known_submissions(items: Iterable[int]) -> dict[tuple[str, str, int], Submission]:
-    there = Submission.objects.filter(item__in=list(items)).select_related("annotator", "item")
-    narrow = there.only("annotator__pseudonym", "item__key", "round", "raw", "status")
+    narrow = (
+        Submission.objects.filter(item__in=list(items))
+        .select_related("annotator", "item")
+        .only("annotator__pseudonym", "item__key", "round", "raw", "status")
+    )
     return {(s.annotator.pseudonym, s.item.key, s.round): s for s in narrow}
 
 

@@ -87,8 +87,9 @@ class JudgedUnits:
         level = self.level
         if level == "ratio" and self.values.nunique() > MOST_RATIOS:
             level = "interval"
-        table = item_agreement(self.units, self.annotators, self.values, level=level)
-        return table.set_index("item")["agreement"]
+        return item_agreement(self.units, self.annotators, self.values, level=level).set_index(
+            "item"
+        )["agreement"]
 
     def pairs(self) -> pd.DataFrame:
         if self.level not in KAPPA_WEIGHTS:
@@ -164,8 +165,9 @@ COLUMNS = ["winner", "loser", "weight", "judgment", "item", "annotator"]
 def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     """A row a win: `winner`, `loser`, `weight`, the `judgment` that it comes from, and of what and
     by whom that is; a tie is half a win each way."""
-    rows = frame[frame["question"] == question.name]
-    by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
+    by_judgment = frame[frame["question"] == question.name].groupby(
+        ["round", "item", "annotator"], observed=True, sort=False
+    )
     records = [
         (*win, number, cluster_of(judged).iloc[0], annotator)
         for number, ((_round, _item, annotator), judged) in enumerate(by_judgment)

@@ -90,8 +90,7 @@ def store_upload(
 
 
 def plain_file_name(name: str | None) -> str:
-    plain = re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)
-    return short_file_name(plain) or "table"
+    return short_file_name(re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)) or "table"
 
 
 def require_size(file: SentFile) -> None:
@@ -109,8 +108,9 @@ def require_size(file: SentFile) -> None:
 
 
 def _require_room(user: User, n_bytes: int) -> None:
-    waiting = Upload.objects.filter(uploaded_by=user, result=None)
-    n_waiting = waiting.aggregate(n=Sum("n_bytes"))["n"] or 0
+    n_waiting = (
+        Upload.objects.filter(uploaded_by=user, result=None).aggregate(n=Sum("n_bytes"))["n"] or 0
+    )
     if n_waiting + n_bytes > MOST_WAITING * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
         raise AnnotationError(
             _(
@@ -169,8 +169,9 @@ def stored_file(upload: Upload) -> Iterator[Path]:
 def opened_upload(upload: Upload, report: ReadingReport | None = None) -> Iterator[OpenTable]:
     with stored_file(upload) as path:
         most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
-        form = FileFormat.of(upload.form)
-        with opened_table(path, form, most_bytes=most_bytes, report=report) as table:
+        with opened_table(
+            path, FileFormat.of(upload.form), most_bytes=most_bytes, report=report
+        ) as table:
             yield table
 
 
@@ -341,13 +342,15 @@ def keep_mapping(upload: Upload, *kind: str) -> None:
 def free_slug(title: str) -> str:
     base = slugify(title)[: LONGEST_SLUG - 6].strip("-_") or "study"
     taken = set(Study.objects.filter(slug__startswith=base).values_list("slug", flat=True))
-    slugs = chain([base], (f"{base}-{n}" for n in count(2)))
-    return next(slug for slug in slugs if slug not in taken)
+    return next(
+        slug for slug in chain([base], (f"{base}-{n}" for n in count(2))) if slug not in taken
+    )
 
 
 def forget_uploads() -> int:
-    before = timezone.now() - timedelta(days=settings.UPLOAD_KEEP_DAYS)
-    rows = Upload.objects.filter(created_at__lt=before)
+    rows = Upload.objects.filter(
+        created_at__lt=timezone.now() - timedelta(days=settings.UPLOAD_KEEP_DAYS)
+    )
     n = rows.count()
     rows.delete()
     return n

@@ -182,8 +182,7 @@ class _Words(HTMLParser):
         self.silent: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        is_silent = tag in SILENT or ("translate", "no") in attrs
-        if (self.silent or is_silent) and tag not in VOID:
+        if (self.silent or tag in SILENT or ("translate", "no") in attrs) and tag not in VOID:
             self.silent.append(tag)
         for name, value in attrs:
             if name in READ_ALOUD:

@@ -52,8 +52,7 @@ def readiness(request: HttpRequest) -> JsonResponse:
         "cache": _state(_keeps_values),
         "queue": _state(ping),
     }
-    is_ready = set(parts.values()) == {"ok"}
-    return JsonResponse(parts, status=200 if is_ready else 503)
+    return JsonResponse(parts, status=200 if set(parts.values()) == {"ok"} else 503)
 
 
 def _state(check: Callable[[], str]) -> str:

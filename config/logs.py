@@ -80,18 +80,19 @@ def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
     }
-    formatter = {
-        "()": structlog.stdlib.ProcessorFormatter,
-        "foreign_pre_chain": context,
-        "processors": [
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *renderers[log_format],
-        ],
-    }
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"all": formatter},
+        "formatters": {
+            "all": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": context,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *renderers[log_format],
+                ],
+            }
+        },
         "filters": {"refusals": {"()": lambda: shorten_refusals}},
         "handlers": {
             "console": {

@@ -63,8 +63,9 @@ class RequestCounts:
         started = time.perf_counter()
         response = self.get_response(request)
         view = request.resolver_match.view_name if request.resolver_match else ""
-        method = request.method if request.method in METHODS else "other"
-        requests_total.labels(method, view, response.status_code).inc()
+        requests_total.labels(
+            request.method if request.method in METHODS else "other", view, response.status_code
+        ).inc()
         request_seconds.labels(view).observe(time.perf_counter() - started)
         return response
 
@@ -187,18 +188,17 @@ def _audit(now: datetime) -> Iterator[Metric]:
 
 
 def _undelivered(now: datetime) -> Metric:
-    values = {
-        (each.name, state): n
-        for each in deliveries(now)
-        for state, n in (
-            ("waiting", each.n_waiting),
-            ("retrying", each.n_retrying),
-            ("given up", each.n_given_up),
-        )
-    }
     return _figure(
         "assay_undelivered",
         "Notifications and mail that were not delivered; given up within a week.",
-        values,
+        {
+            (each.name, state): n
+            for each in deliveries(now)
+            for state, n in (
+                ("waiting", each.n_waiting),
+                ("retrying", each.n_retrying),
+                ("given up", each.n_given_up),
+            )
+        },
         ("transport", "state"),
     )

@@ -59,8 +59,9 @@ def _reason(exception: Exception) -> str:
         ).format(n=n)
     if isinstance(exception, TooManyFieldsSent):
         most = f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,}"
-        text = _("A form can have {n} fields at most, and nothing of this one is stored.")
-        return text.format(n=most)
+        return _("A form can have {n} fields at most, and nothing of this one is stored.").format(
+            n=most
+        )
     if isinstance(exception, RequestDataTooBig):
         n = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
         return _(

@@ -217,8 +217,9 @@ def work_on_samples(
             reporter=reporter,
         )
         # The crowd submits at once what its model took a while for; pages show the model's time.
-        timed = Submission.objects.of(study).exclude(active_seconds=None)
-        timed.update(seconds=F("active_seconds"))
+        Submission.objects.of(study).exclude(active_seconds=None).update(
+            seconds=F("active_seconds")
+        )
         if study.kind == Study.Kind.RATING:
             for name in sample_metrics():
                 score_study(study=study, scorer=named_scorer(name), progress=reporter(name))

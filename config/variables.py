@@ -177,10 +177,9 @@ OF_ITS_USER = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o7
 def object_storage(url: str, endpoint_url: str, folder: Path) -> dict[str, Any]:
     parts = urlsplit(url)
     if not url or (parts.scheme == "file" and parts.path and not parts.netloc):
-        location = Path(parts.path) if url else folder
         return {
             "BACKEND": "work.contents.SyncedFolder",
-            "OPTIONS": {"location": str(location), **OF_ITS_USER},
+            "OPTIONS": {"location": str(Path(parts.path) if url else folder), **OF_ITS_USER},
         }
     if parts.scheme != "s3" or not parts.netloc or parts.query or "@" in parts.netloc:
         # Without the value, which may hold a password.
@@ -216,8 +215,7 @@ MAKE_ENCRYPTION_KEY = (
 
 
 def is_own_machine(*, debug: bool, site_url: str, allowed_hosts: Sequence[str]) -> bool:
-    hosts = [urlsplit(site_url).hostname or "", *allowed_hosts]
-    return debug or all(map(_is_loopback, hosts))
+    return debug or all(map(_is_loopback, [urlsplit(site_url).hostname or "", *allowed_hosts]))
 
 
 def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str, list[str]]:

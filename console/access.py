@@ -35,8 +35,9 @@ def require_permission(request: HttpRequest, roles: Sequence[Role], permission: 
 def refusal_of(roles: Sequence[Role], permission: Permission) -> str:
     if permission in permissions_of(*roles):
         return _("The token's scopes do not allow this.")
-    text = _("Your role here does not allow this; a manager can change it. {roles}")
-    return text.format(roles=" ".join(f"{role.label}: {role.summary}" for role in roles))
+    return _("Your role here does not allow this; a manager can change it. {roles}").format(
+        roles=" ".join(f"{role.label}: {role.summary}" for role in roles)
+    )
 
 
 def team_for(

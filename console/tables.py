@@ -50,18 +50,18 @@ def stretch_of(request: HttpRequest, rows: QuerySet[Any], key: str) -> Stretch:
     minus, minus_pk = ("-" if is_descending != is_backward else ""), ("-" if is_backward else "")
     there = rows
     if (start := before if is_backward else after) is not None:
-        orders = ("lt" if minus else "gt"), ("lt" if minus_pk else "gt")
-        there = rows.filter(_beyond(rows, name, start, *orders))
+        there = rows.filter(
+            _beyond(rows, name, start, "lt" if minus else "gt", "lt" if minus_pk else "gt")
+        )
     rows_and_next = list(there.order_by(f"{minus}{name}", f"{minus_pk}pk")[: ROWS_A_PAGE + 1])
     has_more, page = len(rows_and_next) > ROWS_A_PAGE, rows_and_next[:ROWS_A_PAGE]
     page = page[::-1] if is_backward else page
     has_before = has_more if is_backward else after is not None
-    has_after = is_backward or has_more
     return Stretch(
         rows=page,
         n_rows=rows.count(),
         before=page[0].pk if page and has_before else None,
-        after=page[-1].pk if page and has_after else None,
+        after=page[-1].pk if page and (is_backward or has_more) else None,
     )
 
 

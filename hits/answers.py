@@ -40,13 +40,16 @@ from stats.quality import band_failed, degraded_failed, repeat_failed
 
 
 def simulation_mark(assignment_id: str, *, secret: str) -> str:
-    message = f"simulated:{assignment_id}".encode()
-    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+    return hmac.new(
+        secret.encode(), f"simulated:{assignment_id}".encode(), hashlib.sha256
+    ).hexdigest()
 
 
 def is_proved(mark: str, assignment: Assignment) -> bool:
-    expected = simulation_mark(assignment.assignment_id, secret=settings.SECRET_KEY)
-    return hmac.compare_digest(mark.encode(errors="replace"), expected.encode())
+    return hmac.compare_digest(
+        mark.encode(errors="replace"),
+        simulation_mark(assignment.assignment_id, secret=settings.SECRET_KEY).encode(),
+    )
 
 
 @dataclass(frozen=True)

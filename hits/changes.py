@@ -117,8 +117,11 @@ def _n_missing(hit: Hit, n_taken: int, n_usable: int, *, is_over: bool) -> int:
 
 def missing_after_rejections(study: Study) -> list[tuple[Batch, int]]:
     # Counts only rejected ones, not those that expired.
-    hits = Hit.objects.published().filter(batch__study=study, batch__closed_at=None)
-    counts = hits.counts_of_answers(Q(n_rejected__gt=0))
+    counts = (
+        Hit.objects.published()
+        .filter(batch__study=study, batch__closed_at=None)
+        .counts_of_answers(Q(n_rejected__gt=0))
+    )
     missing: Counter[Batch] = Counter()
     for hit in Hit.objects.select_related("batch__study").filter(pk__in=counts).order_by("pk"):
         n_taken, n_usable, n_rejected = counts[hit.pk]
@@ -193,9 +196,9 @@ def price_of_extension(batch: Batch) -> Estimate:
 def _reopened_practice_usd(batch: Batch) -> Decimal:
     if not batch.practice_type_id:
         return Decimal(0)
-    over = PracticeHit.objects.of(batch).published().exclude(n_answers=None)
     prices = (
-        (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit) for hit in over
+        (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit)
+        for hit in PracticeHit.objects.of(batch).published().exclude(n_answers=None)
     )
     return sum(prices, Decimal(0))
 

@@ -81,8 +81,11 @@ def collect_batch(
     are left. `since` is when the collection was requested: HITs looked at before may have newer
     answers. With `only_awaited` it leaves out complete HITs that wait for our decision."""
     open_hits = awaited_hits(batch) if only_awaited else Hit.objects.of(batch).collectable()
-    late = open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN)
-    hits = list(late.select_related("batch__connection"))
+    hits = list(
+        open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN).select_related(
+            "batch__connection"
+        )
+    )
     n_skipped = open_hits.count() - len(hits)
     answers = calls_at_once(partial(fetch_answers, client), hits)
     collection, is_unfinished = _Collection(), False
@@ -111,8 +114,9 @@ def collect_batch(
 
 
 def awaited_hits(batch: Batch) -> HitRecordQuerySet:
-    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
-    return Hit.objects.of(batch).awaited(decided_since=timezone.now() - delay)
+    return Hit.objects.of(batch).awaited(
+        decided_since=timezone.now() - timedelta(seconds=batch.auto_approval_delay_seconds)
+    )
 
 
 class _Collection:
@@ -203,10 +207,16 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
     """Delete answers that their workers took back, with their judgments; return how many. Those
     with a bonus that was or may have been paid stay."""
     # Held, since a collection may be making a submission of one just now.
-    held = assignments.select_for_update(of=("self",)).order_by("pk")
-    found = list(held.select_related("hit__batch__study__team"))
-    payments = Payment.objects.filter(assignment__in=[one.pk for one in found])
-    held_payments = payments.select_for_update().order_by("pk")
+    found = list(
+        assignments.select_for_update(of=("self",))
+        .order_by("pk")
+        .select_related("hit__batch__study__team")
+    )
+    held_payments = (
+        Payment.objects.filter(assignment__in=[one.pk for one in found])
+        .select_for_update()
+        .order_by("pk")
+    )
     paid = {one.assignment_id for one in held_payments if one.may_have_gone}
     found = [one for one in found if one.pk not in paid]
     keys = [one.pk for one in found]

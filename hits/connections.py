@@ -180,10 +180,11 @@ def connection_of_name(name: str) -> Connection:
     usable = Connection.objects.usable().exclude(team=None).select_related("team")
     connection = usable.filter(team__slug=team, name=own).first()
     if connection is None:
-        names = ", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
         raise ConnectionUnfit(
             _("There is no open connection '{name}'. Known: {names}.").format(
-                name=name, names=names or _("none")
+                name=name,
+                names=", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
+                or _("none"),
             ),
             code="unknown_connection",
         )

@@ -333,17 +333,20 @@ def record_of(assignment: Assignment, study: Study, reader: User) -> dict[str, A
     )
     held = Exclusion.objects.of(assignment.hit.batch).filter(reason=Exclusion.Reason.HELD)
     held = held.filter(worker=OuterRef("pk"))
-    cleared = WorkerClearance.objects.filter(worker=OuterRef("pk"), study=study)
-    record = Worker.objects.filter(pk=assignment.worker_id).values(
-        n_submitted=counted(of_team, "worker"),
-        n_approved=counted(of_team.filter(status=Assignment.Status.APPROVED), "worker"),
-        n_rejected=counted(of_team.filter(status=Assignment.Status.REJECTED), "worker"),
-        block_state=Subquery(block.values("state")[:1]),
-        block_reason=Subquery(block.values("reason")[:1]),
-        n_notes=counted(notes, "worker"),
-        is_held=Exists(held) & ~Exists(cleared),
+    row: dict[str, Any] = dict(
+        Worker.objects.filter(pk=assignment.worker_id)
+        .values(
+            n_submitted=counted(of_team, "worker"),
+            n_approved=counted(of_team.filter(status=Assignment.Status.APPROVED), "worker"),
+            n_rejected=counted(of_team.filter(status=Assignment.Status.REJECTED), "worker"),
+            block_state=Subquery(block.values("state")[:1]),
+            block_reason=Subquery(block.values("reason")[:1]),
+            n_notes=counted(notes, "worker"),
+            is_held=Exists(held)
+            & ~Exists(WorkerClearance.objects.filter(worker=OuterRef("pk"), study=study)),
+        )
+        .get()
     )
-    row: dict[str, Any] = dict(record.get())
     n_notes, state = row.pop("n_notes"), row.pop("block_state")
     return row | {
         "block_reason": row["block_reason"] or "",

@@ -223,13 +223,12 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
     participants has not left the requester's account."""
     by_key = {batch.pk: batch for batch in batches}
     rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
-    sizes = (
+    for key, size, n in (
         Assignment.objects.filter(hit__batch__in=by_key, status=Assignment.Status.APPROVED)
         .order_by()
         .values_list("hit__batch", "hit__max_assignments")
         .annotate(n=Count("*"))
-    )
-    for key, size, n in sizes:
+    ):
         batch = by_key[key]
         rewards_usd[key] += n * batch.reward_usd
         prices_usd[key] += n * cost_of_assignment(batch, size or batch.max_assignments)
@@ -258,9 +257,10 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
 def paid_by_recruiters(study_ids: Iterable[int]) -> Mapping[int, Mapping[str, Decimal]]:
     # By study and currency, fees included: never summed with what left the requester's account.
     sums: dict[int, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
-    rows = Recruitment.objects.filter(batch__study__in=list(study_ids)).exclude(charges={})
-    for study, currency, charges in rows.values_list(
-        "batch__study", "recruiter__currency", "charges"
+    for study, currency, charges in (
+        Recruitment.objects.filter(batch__study__in=list(study_ids))
+        .exclude(charges={})
+        .values_list("batch__study", "recruiter__currency", "charges")
     ):
         sums[study][currency] += paid_of(charges)
     return {study: {key: paid for key, paid in one.items() if paid} for study, one in sums.items()}
@@ -319,15 +319,14 @@ def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
 
 
 def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
-    sizes = (
-        Hit.objects.filter(batch__in=batches)
+    numbers = {
+        (pk, size): n
+        for pk, size, n in Hit.objects.filter(batch__in=batches)
         .exclude(Q(hit_id="", batch__closed_at__isnull=False))
         .order_by()
         .annotate(size=SIZE)
         .values_list("batch", "size")
-    )
-    numbers = {
-        (pk, size): n for pk, size, n in sizes.annotate(n=Sum(Coalesce(F("n_answers"), F("size"))))
+        .annotate(n=Sum(Coalesce(F("n_answers"), F("size"))))
     }
     rejections = Assignment.objects.filter(
         hit__batch__in=batches, status=Assignment.Status.REJECTED
@@ -359,8 +358,7 @@ def budgets_of(study: Study, batches: Iterable[int] = ()) -> QuerySet[Budget]:
     if study.team_id is not None:
         scope |= Q(team=study.team_id)
     budgets = Budget.objects.filter(scope).select_related("team", "study", "batch")
-    order = (F("team").asc(nulls_last=True), F("study").asc(nulls_last=True), "pk")
-    return budgets.order_by(*order)
+    return budgets.order_by(F("team").asc(nulls_last=True), F("study").asc(nulls_last=True), "pk")
 
 
 def rooms_of(study: Study, batches: Iterable[int] = (), *, is_locking: bool = False) -> list[Room]:

@@ -372,8 +372,11 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
 
 def _is_first_attempt(payment: Payment) -> bool:
     # An earlier attempt may have paid without an answer.
-    rows = Payment.objects.filter(pk=payment.pk, first_sent_at=None)
-    return bool(rows.update(first_sent_at=timezone.now()))
+    return bool(
+        Payment.objects.filter(pk=payment.pk, first_sent_at=None).update(
+            first_sent_at=timezone.now()
+        )
+    )
 
 
 def _send_bonus(client: MTurkClient, payment: Payment) -> None:

@@ -116,14 +116,13 @@ def recruiter_pay(drafts: Iterable[DraftDecision]) -> list[dict[str, Any]]:
     studies = studies.exclude(state__in=Recruitment.OVER)
     # The last of a batch is the one that its participants came by, but for earlier ones.
     last = {one.batch_id: one for one in studies.select_related("recruiter").order_by("pk")}
-    sums = group_values(
-        (last[batch].recruiter.currency, last[batch].reward)
-        for batch, _worker in approved
-        if batch in last
-    )
     return [
         {"n_participants": len(each), "rewards": sum(each, NOTHING), "currency": code}
-        for code, each in sums.items()
+        for code, each in group_values(
+            (last[batch].recruiter.currency, last[batch].reward)
+            for batch, _worker in approved
+            if batch in last
+        ).items()
     ]
 
 
@@ -319,11 +318,14 @@ def drafts_of(study: Study, reviewer: User) -> list[DraftDecision]:
 
 
 def study_drafts(study: Study) -> list[DraftDecision]:
-    drafts = DraftDecision.objects.of(study).select_related(
-        *("assignment__hit__batch__connection", "assignment__hit__item", "assignment__worker"),
-        "reviewer",
+    return list(
+        DraftDecision.objects.of(study)
+        .select_related(
+            *("assignment__hit__batch__connection", "assignment__hit__item", "assignment__worker"),
+            "reviewer",
+        )
+        .defer("assignment__answer_xml", "assignment__hit__item__context")
     )
-    return list(drafts.defer("assignment__answer_xml", "assignment__hit__item__context"))
 
 
 def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:

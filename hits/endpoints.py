@@ -85,9 +85,9 @@ def is_complete(operation: str, answer: Any) -> bool:
     if member not in answer:
         return False
     value = answer[member]
-    elements = value if isinstance(value, list) else [value]
     return not inner or all(
-        isinstance(element, dict) and element.keys() >= set(inner) for element in elements
+        isinstance(element, dict) and element.keys() >= set(inner)
+        for element in (value if isinstance(value, list) else [value])
     )
 
 

@@ -56,8 +56,7 @@ def request_invitations(*, batch: Batch, names: Sequence[str], actor: User) -> J
 @transaction.atomic
 def request_revocation(*, person: InvitedPerson, actor: User) -> Job:
     study = _locked(person.study.batch)
-    rows = InvitedPerson.objects.filter(pk=person.pk, revoked_at=None)
-    rows.update(revoked_at=timezone.now())
+    InvitedPerson.objects.filter(pk=person.pk, revoked_at=None).update(revoked_at=timezone.now())
     return _request(study, REVOKE, actor, link=person.pk)
 
 

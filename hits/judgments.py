@@ -245,8 +245,9 @@ class _Reader:
                 )
             return
         if question.cannot_tell and value == CANNOT_TELL:
-            seconds = read_seconds(row, "seconds")
-            self.values.missing.append(MissingValue(candidate, question.name, value, seconds))
+            self.values.missing.append(
+                MissingValue(candidate, question.name, value, read_seconds(row, "seconds"))
+            )
             return
         if question.options.is_text:
             self.values.written.append(_written_text(question, candidate, row, name))
@@ -278,9 +279,10 @@ class _Reader:
             for index, label in enumerate(question.categories):
                 self._add(part_name(question, label), candidate, float(index in indexes), seconds)
         elif question.check is not None:
-            position = None if candidate is None else self.candidates.index(candidate)
             self.values.checked[question.name] = CheckAnswerValue(
-                _number(question, value, name), position, seconds
+                _number(question, value, name),
+                None if candidate is None else self.candidates.index(candidate),
+                seconds,
             )
         else:
             self._add(question.name, candidate, _number(question, value, name), seconds)

@@ -95,14 +95,15 @@ def run_loop(
     client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
     batch = Batch.objects.of(study).first()
     if batch is None:
-        draft = draft_batch(
-            study=study,
-            title=study.title,
-            description=description,
-            reward_usd=reward_usd,
-            max_assignments=max_assignments,
-        )
-        batch = plan_batch(draft=draft).batch
+        batch = plan_batch(
+            draft=draft_batch(
+                study=study,
+                title=study.title,
+                description=description,
+                reward_usd=reward_usd,
+                max_assignments=max_assignments,
+            )
+        ).batch
     publish_batch(batch=batch, client=client, progress=reporter("publishing"))
     work(batch, marketplace.site_url)
     collect_batch(batch=batch, client=client, progress=reporter("collecting"))

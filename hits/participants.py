@@ -44,17 +44,21 @@ RESERVED_WITHIN = timedelta(minutes=1)
 
 def items_of_participation(assignment: Assignment) -> QuerySet[Assignment]:
     # Each time that somebody comes to a batch is decided by itself.
-    mine = Assignment.objects.of(assignment.hit.batch).filter(worker=assignment.worker_id)
-    return mine.filter(accepted_at__range=_about(assignment))
+    return (
+        Assignment.objects.of(assignment.hit.batch)
+        .filter(worker=assignment.worker_id)
+        .filter(accepted_at__range=_about(assignment))
+    )
 
 
 def standing_of(assignment: Assignment) -> QuerySet[Participation]:
     # Older items do not name their participation: any of the participant's may be it.
-    rows = Participation.objects.filter(
-        recruitment__batch=assignment.hit.batch, worker_id=assignment.worker.worker_id
-    )
-    return rows.filter(Q(arrived_at__range=_about(assignment)) | Q(arrived_at=None)).select_related(
-        "recruitment__recruiter"
+    return (
+        Participation.objects.filter(
+            recruitment__batch=assignment.hit.batch, worker_id=assignment.worker.worker_id
+        )
+        .filter(Q(arrived_at__range=_about(assignment)) | Q(arrived_at=None))
+        .select_related("recruitment__recruiter")
     )
 
 
@@ -120,10 +124,9 @@ def store_standing(connection: Connection, standing: Standing) -> None:
 
 
 def connections_to_follow() -> list[Connection]:
-    of_batches = Q(batches__recruitments__in=Recruitment.objects.unfinished())
     return list(
         Connection.objects.filter(
-            of_batches
+            Q(batches__recruitments__in=Recruitment.objects.unfinished())
             | Q(batches__in=_undecided_batches())
             | Q(batches__in=_batches_sent_on())
             | Q(batches__link_study__in=LinkStudy.objects.to_follow())
@@ -135,8 +138,9 @@ def connections_to_follow() -> list[Connection]:
 def forget_submissions(followed: Iterable[Connection]) -> None:
     # A marketplace that is not followed any more does not report erased participants, so their ids
     # must not be kept.
-    calls = RecruiterCall.objects.exclude(recruitment__batch__connection__in=followed)
-    calls.exclude(submission_id="").update(submission_id="")
+    RecruiterCall.objects.exclude(recruitment__batch__connection__in=followed).exclude(
+        submission_id=""
+    ).update(submission_id="")
 
 
 def _undecided_batches() -> QuerySet[Batch]:
@@ -151,9 +155,8 @@ def _undecided_batches() -> QuerySet[Batch]:
 
 def _batches_sent_on() -> QuerySet[Batch]:
     recently = timezone.now() - HEARD_WITHIN
-    decided = Assignment.objects.filter(hit__batch=OuterRef("pk"), decided_at__gt=recently)
     return Batch.objects.filter(
-        Exists(decided)
+        Exists(Assignment.objects.filter(hit__batch=OuterRef("pk"), decided_at__gt=recently))
         | Exists(
             Payment.objects.filter(assignment__hit__batch=OuterRef("pk"), confirmed_at__gt=recently)
         ),
@@ -315,8 +318,9 @@ def token_of(recruitment: Recruitment, arguments: Mapping[str, Any]) -> str:
 def checked_bonus(recruitment: Recruitment, values: Mapping[str, Any]) -> dict[str, Any]:
     # One whose outcome is unknown is requested again with the same token.
     checked = dict(values)
-    same = {"worker_id": values["worker_id"], "reason": values["reason"]}
-    for earlier in bonuses_of(recruitment.batch, **same):
+    for earlier in bonuses_of(
+        recruitment.batch, worker_id=values["worker_id"], reason=values["reason"]
+    ):
         if earlier.is_refused:
             continue
         if earlier.is_unheard and earlier.amount == _amount(values):
@@ -350,25 +354,23 @@ def require_unrequested(assignment: Assignment, reason: str) -> None:
     list(studies.select_for_update(no_key=True).values_list("pk", flat=True))
     for one in bonuses_of(batch, worker_id=worker_id):
         if not one.is_refused and plain_reason(one.job.arguments["reason"]) == plain_reason(reason):
-            text = _(
-                "Its author had a bonus of {amount} for the same reason on {day}, requested on the "
-                "batch’s page. If another is meant, say what it is for."
-            )
             raise PaymentRefused(
-                text.format(amount=one.amount, day=f"{one.job.created_at:%Y-%m-%d}"),
+                _(
+                    "Its author had a bonus of {amount} for the same reason on {day}, requested on "
+                    "the batch’s page. If another is meant, say what it is for."
+                ).format(amount=one.amount, day=f"{one.job.created_at:%Y-%m-%d}"),
                 assignment=assignment,
                 code="same_reason",
             )
 
 
 def _require_unpaid_at_desk(batch: Batch, values: Mapping[str, Any]) -> None:
-    mine = (
+    for one in (
         Payment.objects.standing()
         .filter(assignment__hit__batch=batch, assignment__worker__worker_id=values["worker_id"])
         .exclude(purpose=PART)
         .order_by("-pk")
-    )
-    for one in mine:
+    ):
         if plain_reason(one.reason) == plain_reason(values["reason"]):
             text = _(
                 "{worker} had a bonus of {amount} for the same reason on {day}, paid at the review "

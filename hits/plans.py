@@ -306,8 +306,10 @@ def add_hits(*, batch: Batch) -> None:
     if items:
         if batch.item_sample is not None:
             add_to_item_sample(sample=batch.item_sample, probabilities=dict.fromkeys(items, 1.0))
-        cost = price_items(batch, n_items=len(items))
-        require_within_budgets(study=study, extra_usd_by_batch={batch.pk: cost.total_usd})
+        require_within_budgets(
+            study=study,
+            extra_usd_by_batch={batch.pk: price_items(batch, n_items=len(items)).total_usd},
+        )
         _store_hits(batch, items)
         place_batch_checks(batch, items)
 

@@ -375,10 +375,13 @@ def _store_answer(
 
 def _write_results(batch: Batch, practice: Practice) -> None:
     results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id)
-    answers = PracticeAnswer.objects.filter(
-        hit__batch__study=batch.study_id, hit__batch__practice_type_id=batch.practice_type_id
+    open_answers = (
+        PracticeAnswer.objects.filter(
+            hit__batch__study=batch.study_id, hit__batch__practice_type_id=batch.practice_type_id
+        )
+        .exclude(worker__in=results.values("worker"))
+        .select_related("hit")
     )
-    open_answers = answers.exclude(worker__in=results.values("worker")).select_related("hit")
     # The first answer to each item: who does one again has read what is right.
     attempts: dict[int, dict[int, bool]] = {}
     for answer in open_answers.order_by("submitted_at", "pk"):
@@ -428,10 +431,12 @@ def practice_report(batch: Batch) -> PracticeReport | None:
     if not batch.practice_type_id:
         return None
     answers = PracticeAnswer.objects.filter(hit__batch=batch).order_by()
-    results = PracticeResult.objects.of_type(batch.study, batch.practice_type_id).order_by()
     return PracticeReport(
         **answers.aggregate(n_workers=Count("worker", distinct=True), n_answers=Count("*")),
-        **results.filter(worker__in=answers.values("worker")).aggregate(
+        **PracticeResult.objects.of_type(batch.study, batch.practice_type_id)
+        .order_by()
+        .filter(worker__in=answers.values("worker"))
+        .aggregate(
             n_passed=Count("pk", filter=Q(is_passed=True)),
             n_failed=Count("pk", filter=Q(is_passed=False)),
         ),

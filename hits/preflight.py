@@ -139,9 +139,9 @@ def connection_findings(
     elif funds.available_usd is None:
         yield fault(funds.problem, "connection")
     elif cost is not None and funds.available_usd < cost.total_usd:
-        text = _("The account has $%(available).2f; this needs $%(total).2f.")
         yield fault(
-            text % {"available": funds.available_usd, "total": cost.total_usd},
+            _("The account has $%(available).2f; this needs $%(total).2f.")
+            % {"available": funds.available_usd, "total": cost.total_usd},
             "connection",
             code="low_balance",
         )
@@ -356,13 +356,13 @@ def item_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding]
 def _instruction_findings(document: ProtocolDocument) -> Iterator[Finding]:
     for name in dict.fromkeys(NAMED_FIELD.findall(document.instructions)):
         if name in ITEM_FIELDS:
-            text = _(
-                "The instructions name {%(name)s}, which workers will read as it is written: only "
-                "the wording of a question has an item's own text there."
-            )
             yield Finding(
                 Level.WARNING,
-                text % {"name": name},
+                _(
+                    "The instructions name {%(name)s}, which workers will read as it is written: "
+                    "only the wording of a question has an item's own text there."
+                )
+                % {"name": name},
                 protocol_field="instructions",
                 code="name_in_instructions",
             )

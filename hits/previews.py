@@ -44,8 +44,9 @@ def active_preview_links(study: Study) -> QuerySet[PreviewLink]:
 
 def previewed_study(token: str) -> Study | None:
     """The study of an active link; None if the link has expired, was revoked or never existed."""
-    links = PreviewLink.objects.active().select_related("study")
-    link = links.filter(token_hash=_hash(token)).first()
+    link = (
+        PreviewLink.objects.active().select_related("study").filter(token_hash=_hash(token)).first()
+    )
     return link.study if link else None
 
 

@@ -97,8 +97,9 @@ def publish_batch(
         finally:
             new_hits.write()
         n_by_size = new_hits.n_by_size
-    cost = price_hits(batch, n_by_size)
-    return Publication(n_by_size.total(), cost + price_practice(batch, practice))
+    return Publication(
+        n_by_size.total(), price_hits(batch, n_by_size) + price_practice(batch, practice)
+    )
 
 
 class _NewHits:
@@ -253,10 +254,11 @@ def publish_in_background(running: RunningJob) -> str:
 
 
 def batches_with_a_wave_due() -> list[Batch]:
-    batches = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
     return [
         batch
-        for batch in batches.filter(hits__hit_id="", hits__wave__gt=1)
+        for batch in Batch.objects.started()
+        .filter(closed_at=None, wave_size__isnull=False)
+        .filter(hits__hit_id="", hits__wave__gt=1)
         .distinct()
         .select_related("study")
         if _is_due(batch)

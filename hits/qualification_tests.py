@@ -184,8 +184,9 @@ def _label(question: ProtocolQuestion, value: float, language: str) -> str:
         return f"{value:g} – {words[index]}" if words.get(index) else f"{value:g}"
     if labels := question.labels:
         return labels[index]
-    default = page_text(("No", "Yes")[index], language)
-    return (question.no_label, question.yes_label)[index] or default
+    return (question.no_label, question.yes_label)[index] or page_text(
+        ("No", "Yes")[index], language
+    )
 
 
 def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str:

@@ -102,8 +102,9 @@ def texts_fingerprint(texts: StudyTexts) -> str:
     ]
     basis = (study.pk, study.instructions, study.justification_min_length, questions)
     counts = (texts.of_items, texts.of_candidates)
-    protocol = fingerprint_of(plain_document(current_document(study)))
-    return sha256(repr((basis, counts, protocol)).encode()).hexdigest()
+    return sha256(
+        repr((basis, counts, fingerprint_of(plain_document(current_document(study))))).encode()
+    ).hexdigest()
 
 
 def page_check(study: Study, fingerprint: str) -> PageCheck | None:
@@ -156,8 +157,9 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     ]
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
     # Two products of one title are two where their pictures differ.
-    same = texts.values("item", "item__key", "text", "picture")
-    twice = same.annotate(n=Count("*")).filter(n__gt=1)
+    twice = (
+        texts.values("item", "item__key", "text", "picture").annotate(n=Count("*")).filter(n__gt=1)
+    )
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     judged = study.items.exclude(key__in=practised_keys(current_document(study)))
     responses = Candidate.objects.filter(item__in=judged)

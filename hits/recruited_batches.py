@@ -257,27 +257,28 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
     job = request_study_job(
         study=study, kind=RECRUIT, arguments=arguments | dict(values), requested_by=actor
     )
-    details = {
-        "batch": recruitment.batch_id,
-        "recruiter": recruitment.recruiter.name,
-        "reward": f"{recruitment.reward:.2f} {recruitment.recruiter.currency}",
-    }
     record(
         team=study.team,
         actor=actor,
         action=f"recruitment.{action}",
         subject=study.slug,
         # Who reads the log may not see who workers are.
-        details=details | {name: value for name, value in values.items() if name not in HIDDEN},
+        details={
+            "batch": recruitment.batch_id,
+            "recruiter": recruitment.recruiter.name,
+            "reward": f"{recruitment.reward:.2f} {recruitment.recruiter.currency}",
+        }
+        | {name: value for name, value in values.items() if name not in HIDDEN},
     )
     return job
 
 
 def _begin_sending(recruitment: Recruitment, job: Job) -> None:
     # A failed request can be tried again from a page that is out of date.
-    latest = Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"])
     require(
-        latest.update(is_under_way=True, problem=""),
+        Recruitment.objects.filter(pk=recruitment.pk, n_requests=job.arguments["number"]).update(
+            is_under_way=True, problem=""
+        ),
         RecruitingRefused(
             _("Something was requested of it since. Look at it again."), code="changed_since"
         ),

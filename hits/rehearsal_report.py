@@ -65,16 +65,19 @@ def make_report(rehearsal: Study, qualities: Qualities, chosen: dict[str, Any]) 
 def _shown_first(rehearsal: Study) -> list[int]:
     """How often the response of each system was shown first: the least and the most; empty if
     candidates are of no systems."""
-    candidates = Candidate.objects.filter(item__study=rehearsal).exclude(system="")
     systems = {
-        (item, key): system for item, key, system in candidates.values_list("item", "key", "system")
+        (item, key): system
+        for item, key, system in Candidate.objects.filter(item__study=rehearsal)
+        .exclude(system="")
+        .values_list("item", "key", "system")
     }
     if not systems:
         return []
     counts = Counter(dict.fromkeys(systems.values(), 0))
-    orders = Submission.objects.of(rehearsal).values_list("item", "shown_order")
     counts.update(
-        systems[item, order[0]] for item, order in orders if order and (item, order[0]) in systems
+        systems[item, order[0]]
+        for item, order in Submission.objects.of(rehearsal).values_list("item", "shown_order")
+        if order and (item, order[0]) in systems
     )
     return [min(counts.values()), max(counts.values())]
 
@@ -116,8 +119,11 @@ def _findings(
 
 def _unanswered(rehearsal: Study) -> Iterator[dict[str, Any]]:
     judged = set(Judgment.objects.of(rehearsal).values_list("question__name", flat=True))
-    written = WrittenAnswer.objects.filter(submission__item__study=rehearsal)
-    answered = judged | set(written.values_list("question", flat=True))
+    answered = judged | set(
+        WrittenAnswer.objects.filter(submission__item__study=rehearsal).values_list(
+            "question", flat=True
+        )
+    )
     unanswered = [
         question.name
         for question in current_document(rehearsal).study_questions

@@ -199,8 +199,9 @@ def rehearsal_connection() -> Connection:
 
 
 def _derived(purpose: str) -> str:
-    message = f"rehearsal:{purpose}".encode()
-    return hmac.new(settings.SECRET_KEY.encode(), message, hashlib.sha256).hexdigest()[:12]
+    return hmac.new(
+        settings.SECRET_KEY.encode(), f"rehearsal:{purpose}".encode(), hashlib.sha256
+    ).hexdigest()[:12]
 
 
 def _is_known(connection: Connection) -> bool:
@@ -221,23 +222,25 @@ def _planned_batch(rehearsal: Study, connection: Connection, client: MTurkClient
     type_id = create_type(
         client, name=rehearsal.slug, description="Held by simulated annotators of a rehearsal."
     )
-    required = {
-        "QualificationTypeId": type_id,
-        "Comparator": "Exists",
-        "ActionsGuarded": "DiscoverPreviewAndAccept",
-    }
-    draft = draft_batch(
-        study=rehearsal,
-        title=rehearsal.title,
-        description=_("Simulated annotators rehearse a study."),
-        reward_usd=Decimal("0.00"),
-        connection=connection,
-        max_assignments=document.completion.assignments_per_item,
-        requirements=[required],
-        auto_approval_delay_seconds=0,
-        lifetime_seconds=24 * 3600,
-    )
-    return plan_batch(draft=draft).batch
+    return plan_batch(
+        draft=draft_batch(
+            study=rehearsal,
+            title=rehearsal.title,
+            description=_("Simulated annotators rehearse a study."),
+            reward_usd=Decimal("0.00"),
+            connection=connection,
+            max_assignments=document.completion.assignments_per_item,
+            requirements=[
+                {
+                    "QualificationTypeId": type_id,
+                    "Comparator": "Exists",
+                    "ActionsGuarded": "DiscoverPreviewAndAccept",
+                }
+            ],
+            auto_approval_delay_seconds=0,
+            lifetime_seconds=24 * 3600,
+        )
+    ).batch
 
 
 def _admitted_workers(
@@ -252,8 +255,9 @@ def _admitted_workers(
     names = [f"{prefix}-{number}" for number in range(1, n + 1)]
     type_id = batch.requirements[0]["QualificationTypeId"]
     workers = {}
-    signed_in = calls_at_once(_sign_in, names)
-    for name, worker in running.progress(_("annotators signed in"))(signed_in, len(names)):
+    for name, worker in running.progress(_("annotators signed in"))(
+        calls_at_once(_sign_in, names), len(names)
+    ):
         grant_qualification(client, type_id, worker.worker_id, 1)
         workers[name] = worker
     return workers
@@ -278,8 +282,7 @@ def answer_source(
     rehearsal: Study, qualities: Qualities, names: Sequence[str], *, seed: int, crew: str
 ) -> AnswerSource:
     chosen = CREWS[crew]
-    n_careless = round(len(names) * chosen.careless_share)
-    careless = random.Random(seed).sample(list(names), n_careless)
+    careless = random.Random(seed).sample(list(names), round(len(names) * chosen.careless_share))
     faults = {
         name: FAULTS_OF_CARELESS[number % len(FAULTS_OF_CARELESS)]
         for number, name in enumerate(careless)
@@ -305,8 +308,9 @@ def _answer(
     collect_batch(batch=batch, client=client)
     total = Hit.objects.of(batch).count() * batch.max_assignments
     n_left = total - Assignment.objects.of(batch).count()
-    turns = _answer_in_turns(workers, source, batch.hit_type_id)
-    for _name in running.progress(_("assignments"))(turns, n_left):
+    for _name in running.progress(_("assignments"))(
+        _answer_in_turns(workers, source, batch.hit_type_id), n_left
+    ):
         pass
     collect_batch(batch=batch, client=client, progress=running.progress(_("HITs collected")))
     held = Hit.objects.of(batch).short_of_answers()
@@ -362,8 +366,9 @@ def _end_hits(client: MTurkClient, batch: Batch) -> None:
 
 def _use_simulated_times(rehearsal: Study) -> None:
     # A program submits at once what its model took a while for.
-    timed = Submission.objects.of(rehearsal).exclude(active_seconds=None)
-    timed.update(seconds=F("active_seconds"))
+    Submission.objects.of(rehearsal).exclude(active_seconds=None).update(
+        seconds=F("active_seconds")
+    )
     with transaction.atomic():
         count_judgments_change(study_ids=[rehearsal.pk])
     store_evidence(rehearsal)

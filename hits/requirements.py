@@ -124,12 +124,15 @@ def _write_due(batch: Batch, wave: int) -> None:
 
 def _workers_of_excluded_studies(batch: Batch) -> QuerySet[Worker]:
     # Only studies of the same team: workers of others are none of its business.
-    rows = Assignment.objects.filter(
-        hit__batch__study__slug__in=_rules(batch).excluded_studies,
-        hit__batch__study__team=batch.study.team_id,
-        hit__batch__connection__marketplace=batch.connection.marketplace,
+    return Worker.objects.filter(
+        pk__in=Assignment.objects.filter(
+            hit__batch__study__slug__in=_rules(batch).excluded_studies,
+            hit__batch__study__team=batch.study.team_id,
+            hit__batch__connection__marketplace=batch.connection.marketplace,
+        )
+        .order_by()
+        .values("worker")
     )
-    return Worker.objects.filter(pk__in=rows.order_by().values("worker"))
 
 
 def workers_to_hold(study: Study, marketplace: str, n_first: int) -> QuerySet[Worker]:

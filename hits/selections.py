@@ -108,9 +108,9 @@ def require_judge(draft: Batch) -> None:
     run, question = draft.selection[RUN], draft.selection["question"]
     if enough_are_rated(draft.study, run=run, question=question):
         return
-    is_there = ScoringRun.objects.of(draft.study).filter(pk=run).exists()
     require(
-        is_there and question in {one.pk for one in draft.study.questions.all()},
+        ScoringRun.objects.of(draft.study).filter(pk=run).exists()
+        and question in {one.pk for one in draft.study.questions.all()},
         BatchUnfit(
             _("The scores or the question that items are chosen by are gone."),
             code="selection_gone",
@@ -130,8 +130,9 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
     """Draw items by the seed, spread evenly over the conditions. An item's rank depends only on
     its key, so that a later import changes no other's."""
     _require_enough(n_items, rows)
-    ranked = sorted(rows, key=lambda row: _rank(seed, row[1]))
-    by_condition = group_values((row[2], row) for row in ranked)
+    by_condition = group_values(
+        (row[2], row) for row in sorted(rows, key=lambda row: _rank(seed, row[1]))
+    )
     in_turn = chain.from_iterable(zip_longest(*by_condition.values()))
     return {row[0] for row in [row for row in in_turn if row is not None][:n_items]}
 
@@ -180,9 +181,10 @@ def _quote_list(keys: Sequence[str]) -> str:
 
 
 def n_out_elsewhere(batch: Batch) -> int:
-    hits = Hit.objects.published().filter(batch__study=batch.study_id, batch__round=batch.round)
     return (
-        hits.exclude(batch__connection=batch.connection_id)
+        Hit.objects.published()
+        .filter(batch__study=batch.study_id, batch__round=batch.round)
+        .exclude(batch__connection=batch.connection_id)
         .order_by()
         .values("item")
         .distinct()

@@ -169,14 +169,13 @@ def _pay(draft: DraftDecision, purpose: str) -> None:
 
 
 def _audit(study: Study, reviewer: User, drafts: Sequence[DraftDecision]) -> None:
-    groups = group_values(
+    for (action, text, amount), assignments in group_values(
         (
             (draft.action, draft.text, f"{draft.amount_usd:.2f}" if draft.amount_usd else ""),
             draft.assignment.assignment_id,
         )
         for draft in drafts
-    )
-    for (action, text, amount), assignments in groups.items():
+    ).items():
         details = {"assignments": assignments, "text": text, "amount_usd": amount}
         record(
             team=study.team,

@@ -245,12 +245,11 @@ PUBLIC_NAMES = (
 
 
 def marketplace_ids(submissions: Collection[int]) -> dict[int, tuple[str, str]]:
-    rows = Assignment.objects.filter(submission__in=submissions).order_by()
     return {
         submission: (hit, assignment)
-        for submission, hit, assignment in rows.values_list(
-            "submission", "hit__hit_id", "assignment_id"
-        )
+        for submission, hit, assignment in Assignment.objects.filter(submission__in=submissions)
+        .order_by()
+        .values_list("submission", "hit__hit_id", "assignment_id")
     }
 
 
@@ -269,10 +268,11 @@ def public_submission_rows(study: Study) -> RowFile:
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
     flag_reason, order = (list(COLUMNS).index(name) for name in ("flag_reason", "shown_order"))
     for items in item_stretches(study):
-        rows = Submission.objects.filter(item__in=items).order_by(
-            "item__position", "item_id", "round", "annotator__pseudonym"
-        )
-        for values in rows.values_list(*COLUMNS.values()):
+        for values in (
+            Submission.objects.filter(item__in=items)
+            .order_by("item__position", "item_id", "round", "annotator__pseudonym")
+            .values_list(*COLUMNS.values())
+        ):
             keys = json.dumps(values[order], ensure_ascii=False)
             yield (*values[:order], keys, *values[order + 1 :], bool(values[flag_reason]))
 

@@ -82,8 +82,7 @@ class Precision:
     def sd_of_items(self) -> float:
         """The standard deviation of items' differences with which a paired t test of as many items
         distinguishes the same difference, so that the page on sample sizes continues from here."""
-        least = least_difference(1.0, self.n_items, power=POWER, alpha=self.alpha)
-        return self.difference / least
+        return self.difference / least_difference(1.0, self.n_items, power=POWER, alpha=self.alpha)
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,9 @@ def study_size(study: Study, document: ProtocolDocument) -> StudySize:
     reward_usd = last.reward_usd if last else suggested_usd
     sizes = item_sizes(study)
     n_hits = sizes.n_items if document.pairs is None else sizes.n_pairs(document.pairs)
-    candidates = (texts.of_candidates["n"], texts.of_candidates["last"])
-    n_systems, n_shared = _paired_items(study, candidates)
+    n_systems, n_shared = _paired_items(
+        study, (texts.of_candidates["n"], texts.of_candidates["last"])
+    )
     if document.pairs is not None:
         n_shared = round(n_hits / max(comb(n_systems, 2), 1))
     elif sizes.n_items != texts.of_items["n"]:
@@ -153,8 +153,7 @@ def _precision(
         return None
     n_each = document.completion.assignments_per_item
     most = document.qualifications.most_hits_per_worker or HITS_PER_ANNOTATOR
-    n_hits_each = min(most, HITS_PER_ANNOTATOR)
-    n_annotators = max(n_each, ceil(n_hits * n_each / n_hits_each))
+    n_annotators = max(n_each, ceil(n_hits * n_each / min(most, HITS_PER_ANNOTATOR)))
     source, n_judgments, variances = _variances(study, question)
     difference = least_of_design(
         variances,

@@ -34,11 +34,13 @@ class StudyTexts:
 def study_texts(study: Study) -> StudyTexts:
     same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
     items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
-    of_candidates = Candidate.objects.filter(item__study=study.pk).aggregate(
-        **same, n_characters=Sum(Length("text"))
-    )
     return StudyTexts(
-        study, items, of_candidates, sorted(study.questions.all(), key=lambda one: one.pk)
+        study,
+        items,
+        Candidate.objects.filter(item__study=study.pk).aggregate(
+            **same, n_characters=Sum(Length("text"))
+        ),
+        sorted(study.questions.all(), key=lambda one: one.pk),
     )
 
 
@@ -209,11 +211,13 @@ def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Du
 
 
 def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
-    newest = submissions.accepted().plausibly_timed().order_by("-pk")
     return measured_duration(
         [
             each
-            for each in newest.values_list("seconds", flat=True)[:MOST_MEASURED]
+            for each in submissions.accepted()
+            .plausibly_timed()
+            .order_by("-pk")
+            .values_list("seconds", flat=True)[:MOST_MEASURED]
             if each is not None
         ]
     )

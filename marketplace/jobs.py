@@ -119,7 +119,10 @@ def follow_recruiter_events(running: RunningJob) -> str:
     refusals=(MarketplaceError,),
 )
 def ask_for_demographics(running: RunningJob) -> str:
-    rows = RecruitedStudy.objects.select_related("connection", "requester")
-    study = rows.filter(pk=running.arguments["study"]).first()
+    study = (
+        RecruitedStudy.objects.select_related("connection", "requester")
+        .filter(pk=running.arguments["study"])
+        .first()
+    )
     n = fetch_demographics(study=study) if study else 0
     return f"Demographics of {n} participation{'' if n == 1 else 's'} are kept."

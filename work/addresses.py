@@ -36,8 +36,7 @@ def checked_addresses(host: str) -> list[str] | None:
     addresses = list(
         dict.fromkeys(str(entry[4][0]) for entry in getaddrinfo(host, None, type=SOCK_STREAM))
     )
-    is_allowed = all(is_public(address.partition("%")[0]) for address in addresses)
-    return addresses if is_allowed else None
+    return addresses if all(is_public(address.partition("%")[0]) for address in addresses) else None
 
 
 def is_public(text: str) -> bool:

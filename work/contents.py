@@ -234,9 +234,9 @@ class Column:
             if row is None or row[0] is None:
                 return 0
             content = content_of(bytes(row[0]))
-            stored = stored_form(content, in_objects=in_objects)
             cursor.execute(
-                self._sql("UPDATE {table} SET {column} = %s WHERE {key} = %s"), [stored, key]
+                self._sql("UPDATE {table} SET {column} = %s WHERE {key} = %s"),
+                [stored_form(content, in_objects=in_objects), key],
             )
             return len(content)
 

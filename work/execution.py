@@ -89,8 +89,9 @@ class Lease:
             raise LeaseLost(f"{self.row}: it was stopped or taken over; what was done is kept.")
 
     def beat(self) -> None:
-        renewed = self.rows().update(leased_until=timezone.now() + lease_term(), **self.changes())
-        self.is_lost = not renewed
+        self.is_lost = not self.rows().update(
+            leased_until=timezone.now() + lease_term(), **self.changes()
+        )
         self._last_beat = time.monotonic()
 
     def changes(self) -> dict[str, Any]:
@@ -187,8 +188,9 @@ def swap_messages(*, job_id: int, done: Job) -> None:
     """
     if job_id != done.pk:
         taken = Job.objects.filter(pk=job_id).values("task_id")
-        waits = Job.objects.queued().exclude(task_id="").filter(task_id__in=taken)
-        waits.update(task_id=done.task_id)
+        Job.objects.queued().exclude(task_id="").filter(task_id__in=taken).update(
+            task_id=done.task_id
+        )
 
 
 logger = logging.getLogger(__name__)
@@ -326,8 +328,9 @@ def _log_outcome(job: Job) -> None:
 def claim(job_id: int) -> RunningJob | None:
     """Take a job that waits; None where it was stopped, is done, or someone else has it."""
     now, token = timezone.now(), new_token()
-    n_claimed = (
-        Job.objects.queued()
+    return (
+        RunningJob(Job.objects.get(pk=job_id), token)
+        if Job.objects.queued()
         .filter(pk=job_id)
         .update(
             state=Job.State.RUNNING,
@@ -340,8 +343,8 @@ def claim(job_id: int) -> RunningJob | None:
             n_done=0,
             n_total=None,
         )
+        else None
     )
-    return RunningJob(Job.objects.get(pk=job_id), token) if n_claimed else None
 
 
 def _run(running: RunningJob) -> None:

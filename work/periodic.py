@@ -29,8 +29,9 @@ def recover(*, now: datetime, last_at: datetime | None) -> None:
     one long transaction on SQLite) held up the heartbeats too, so they get another turn first.
     So it is where the clock was set back.
     """
-    prompt = timedelta(seconds=settings.WORK_LEASE_SECONDS / 2)
-    if last_at is not None and timedelta() <= now - last_at < prompt:
+    if last_at is not None and timedelta() <= now - last_at < timedelta(
+        seconds=settings.WORK_LEASE_SECONDS / 2
+    ):
         for job_id in Job.objects.lapsed(now).values_list("pk", flat=True):
             _take_over(job_id, now)
     for queue in QUEUES:
@@ -168,14 +169,16 @@ def backlogs(now: datetime) -> list[Backlog]:
     waiting = Q(pk__in=Job.objects.due(now).values("pk"))
     failed = Q(state=Job.State.FAILED, finished_at__gte=now - timedelta(days=1))
     relevant = Job.objects.filter(Q(state__in=Job.UNFINISHED) | failed).order_by()
-    rows = relevant.values("queue").annotate(
-        n_waiting=Count("pk", waiting),
-        n_retrying=Count("pk", Q(state=Job.State.QUEUED) & ~waiting),
-        n_running=Count("pk", Q(state=Job.State.RUNNING)),
-        n_failed=Count("pk", failed),
-        oldest_at=Min(Coalesce("run_after", "created_at"), filter=waiting),
-    )
-    by_queue: dict[str, dict[str, Any]] = {row["queue"]: dict(row) for row in rows}
+    by_queue: dict[str, dict[str, Any]] = {
+        row["queue"]: dict(row)
+        for row in relevant.values("queue").annotate(
+            n_waiting=Count("pk", waiting),
+            n_retrying=Count("pk", Q(state=Job.State.QUEUED) & ~waiting),
+            n_running=Count("pk", Q(state=Job.State.RUNNING)),
+            n_failed=Count("pk", failed),
+            oldest_at=Min(Coalesce("run_after", "created_at"), filter=waiting),
+        )
+    }
     return [_backlog(queue, by_queue.get(queue), now) for queue in QUEUES]
 
 

@@ -54,11 +54,13 @@ def require_free(bind: str) -> None:
 
 def site_parts(bind: str, threads: int) -> list[Part]:
     processes = settings.WEB_PROCESSES
-    server = Part(
-        f"web server (processes: {processes}, threads of each: {threads})",
-        site_command(bind, processes=processes, threads=threads),
-    )
-    return [server, *(_worker(queues) for queues in shared_queues(settings.WORKER_PROCESSES))]
+    return [
+        Part(
+            f"web server (processes: {processes}, threads of each: {threads})",
+            site_command(bind, processes=processes, threads=threads),
+        ),
+        *(_worker(queues) for queues in shared_queues(settings.WORKER_PROCESSES)),
+    ]
 
 
 def shared_queues(n_workers: int) -> list[list[str]]:

@@ -77,8 +77,11 @@ def delete_taken(*, before: datetime) -> int:
         return backend.delete_taken(QUEUES, before=before)
     # A message that is "running" for so long was taken by a worker that is gone, or its job has
     # a lease that says more.
-    messages = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
-    return messages.filter(enqueued_at__lt=before).delete()[0]
+    return (
+        DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
+        .filter(enqueued_at__lt=before)
+        .delete()[0]
+    )
 
 
 def _backend() -> object:
@@ -102,18 +105,19 @@ def request_job(
     settled = dict(arguments or {})
     described_by = json.dumps([kind, subject, settled], sort_keys=True)
     described = job_kind(kind)
-    job = Job(
-        kind=kind,
-        queue=described.queue,
-        subject=subject,
-        title=str(title or described.label)[:250],
-        arguments=settled,
-        basis=basis,
-        dedupe_key=sha256(described_by.encode()).hexdigest(),
-        max_attempts=described.max_attempts,
-        requested_by_id=requested_by.pk if requested_by else None,
+    stored, is_new = _store(
+        Job(
+            kind=kind,
+            queue=described.queue,
+            subject=subject,
+            title=str(title or described.label)[:250],
+            arguments=settled,
+            basis=basis,
+            dedupe_key=sha256(described_by.encode()).hexdigest(),
+            max_attempts=described.max_attempts,
+            requested_by_id=requested_by.pk if requested_by else None,
+        )
     )
-    stored, is_new = _store(job)
     if is_new:
         # With the request's id, which leads from here to the lines of the job.
         logger.info("job requested", extra={"job": stored.pk, "kind": kind, "subject": subject})

@@ -54,8 +54,7 @@ class Worker:
             return self._rq.perform_next(
                 self.queues, timeout_seconds=BLOCK_SECONDS if wait else None
             )
-        waiting = DBTaskResult.objects.ready().filter(queue_name__in=self.queues)
-        if not waiting.exists():
+        if not DBTaskResult.objects.ready().filter(queue_name__in=self.queues).exists():
             if wait:
                 self._pause(IDLE_SECONDS)
             return False

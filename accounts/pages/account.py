@@ -58,8 +58,9 @@ def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
 
     Access: signed-in users, each their own.
     """
-    session = get_object_or_404(UserSession, user=require_password(request), pk=session_id)
-    end_sessions(request, [session])
+    end_sessions(
+        request, [get_object_or_404(UserSession, user=require_password(request), pk=session_id)]
+    )
     messages.success(request, _("The session was ended."))
     return redirect("usersessions_list")
 

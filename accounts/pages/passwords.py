@@ -25,13 +25,14 @@ def own_account_page(
     """A class-based page of one's own account, which users without a password do not have."""
 
     def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        context = {
-            "section": section,
-            "sends_mail": settings.SENDS_MAIL,
-            "needs_second_factor": needs_second_factor(require_password(request)),
-        }
         page = view.as_view(
-            template_name=f"accounts/{template}", extra_context=context, **arguments
+            template_name=f"accounts/{template}",
+            extra_context={
+                "section": section,
+                "sends_mail": settings.SENDS_MAIL,
+                "needs_second_factor": needs_second_factor(require_password(request)),
+            },
+            **arguments,
         )
         response: HttpResponseBase = page(request, *args, **kwargs)
         return response

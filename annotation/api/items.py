@@ -143,8 +143,9 @@ class WorkerField(serializers.CharField):
     """Null for users who may not view workers, and without an assignment."""
 
     def __init__(self, *, source: str | None = None) -> None:
-        about = "For who may view workers."
-        super().__init__(source=source, help_text=about, read_only=True, allow_null=True)
+        super().__init__(
+            source=source, help_text="For who may view workers.", read_only=True, allow_null=True
+        )
 
     def get_attribute(self, instance: Submission) -> Any:
         permissions = self.context["request"]._request.permissions
@@ -250,12 +251,13 @@ class Flag(OneSubmission):
 
 def _submissions(study: Study) -> Any:
     """Through the annotators, who are fewer than the items, and in the order of their keys."""
-    rows = Submission.objects.filter(annotator__in=Annotator.objects.filter(study=study))
-    return rows.select_related(
-        "item", "annotator", "protocol", "assignment__hit", "assignment__worker"
-    ).defer(
-        *("raw", "shown_order", "item__context", "item__reference", "protocol__document"),
-        "assignment__answer_xml",
+    return (
+        Submission.objects.filter(annotator__in=Annotator.objects.filter(study=study))
+        .select_related("item", "annotator", "protocol", "assignment__hit", "assignment__worker")
+        .defer(
+            *("raw", "shown_order", "item__context", "item__reference", "protocol__document"),
+            "assignment__answer_xml",
+        )
     )
 
 

@@ -62,8 +62,9 @@ class OneJob(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        job = get_object_or_404(jobs_of(self.study(slug)), pk=job_id)
-        return Response(job_record(request, job))
+        return Response(
+            job_record(request, get_object_or_404(jobs_of(self.study(slug)), pk=job_id))
+        )
 
 
 def _controlled(endpoint: Endpoint, slug: str, job_id: int, *, resumes: bool) -> tuple[Study, Job]:

@@ -130,8 +130,9 @@ class Labels(Endpoint):
         """
         sets = LabelSet.objects.of(self.study(slug, Permission.EXPORT))
         rows: Any = Label.objects.filter(label_set=get_object_or_404(sets, version=version))
-        long = ("candidate__text", "candidate__item__context")
-        rows = rows.select_related("candidate__item").defer(*long)
+        rows = rows.select_related("candidate__item").defer(
+            "candidate__text", "candidate__item__context"
+        )
         return stretch(request, rows, LabelSerializer)
 
 
@@ -227,8 +228,11 @@ class Comments(Endpoint):
         filters = self.filters(CommentFilters)
         if "question" in filters:
             filters["question__name"] = filters.pop("question")
-        related = rows.select_related("candidate__item", "question", "written_by")
-        return stretch(request, related.filter(**filters), CommentSerializer)
+        return stretch(
+            request,
+            rows.select_related("candidate__item", "question", "written_by").filter(**filters),
+            CommentSerializer,
+        )
 
     @writes("add_comment", CommentInput, CommentSerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request, slug: str) -> Response:
@@ -269,7 +273,9 @@ class OneComment(Endpoint):
 
 
 def _own(endpoint: Endpoint, slug: str, comment_id: int) -> DisputeComment:
-    study = endpoint.study(slug, Permission.ADJUDICATE)
-    rows = DisputeComment.objects.of(study).filter(written_by=endpoint.person)
-    related = ("candidate__item", "question__study", "written_by")
-    return get_object_or_404(rows.select_related(*related), pk=comment_id)
+    rows = DisputeComment.objects.of(endpoint.study(slug, Permission.ADJUDICATE)).filter(
+        written_by=endpoint.person
+    )
+    return get_object_or_404(
+        rows.select_related("candidate__item", "question__study", "written_by"), pk=comment_id
+    )

@@ -69,8 +69,9 @@ class ProtocolSerializer(ProtocolRowSerializer):
     def get_faults(self, version: Protocol) -> list[str]:
         if version.frozen_at is not None:
             return []
-        document = read_document(version.document)
-        return [str(fault) for fault in freezing_faults(version.study, document)]
+        return [
+            str(fault) for fault in freezing_faults(version.study, read_document(version.document))
+        ]
 
 
 class Protocols(Endpoint):
@@ -103,8 +104,7 @@ def _blind_fields(version: Protocol) -> dict[str, Any]:
     """The fields that name candidates by their keys, without these."""
     document = read_document(version.document)
     blind = blind_document(version.study, document)
-    is_draft = version.frozen_at is None
-    faults = freezing_faults(version.study, document) if is_draft else []
+    faults = freezing_faults(version.study, document) if version.frozen_at is None else []
     return {
         "document": plain_document(blind),
         "yaml": write_yaml(blind),
@@ -139,10 +139,11 @@ class Draft(Endpoint):
         """
         study = self.study(slug, Permission.EDIT)
         body = self.input(DraftInput)
-        version = save_draft(
-            study=study, document=_document(study, body), is_copy="version" in body
+        return Response(
+            ProtocolSerializer(
+                save_draft(study=study, document=_document(study, body), is_copy="version" in body)
+            ).data
         )
-        return Response(ProtocolSerializer(version).data)
 
     @writes("discard_draft", None, None, status=HTTPStatus.NO_CONTENT)
     def delete(self, request: Request, slug: str) -> Response:

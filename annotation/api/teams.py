@@ -89,8 +89,9 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
         fields = ["position", "at", "actor", "action", "subject", "details", "hash"]
 
     def to_representation(self, instance: AuditEntry) -> Any:
-        permissions = self.context["request"]._request.permissions
-        return super().to_representation(readable_entry(instance, permissions))
+        return super().to_representation(
+            readable_entry(instance, self.context["request"]._request.permissions)
+        )
 
 
 class AuditFilters(Filters):
@@ -178,8 +179,9 @@ class TeamMember(Endpoint):
 
         Access: members of the team.
         """
-        member = get_object_or_404(_people(self.team(slug)[0]), pk=member_id)
-        return Response(MemberSerializer(member).data)
+        return Response(
+            MemberSerializer(get_object_or_404(_people(self.team(slug)[0]), pk=member_id)).data
+        )
 
     @writes("change_team_role", RoleInput, MemberSerializer)
     def patch(self, request: Request, slug: str, member_id: int) -> Response:
@@ -213,8 +215,11 @@ class TeamInvitations(Endpoint):
         Access: those who may manage the team.
         """
         team, _permissions = self.team(slug, Permission.MANAGE)
-        rows = Invitation.objects.open().filter(team=team).select_related("invited_by")
-        return page(request, rows.order_by("pk"), InvitationSerializer)
+        return page(
+            request,
+            Invitation.objects.open().filter(team=team).select_related("invited_by").order_by("pk"),
+            InvitationSerializer,
+        )
 
     @writes("invite_to_team", InvitationInput, NewInvitationSerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request, slug: str) -> Response:

@@ -116,12 +116,11 @@ def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
                 ]
             }
         )
-    overrides = _overrides(upload, body["questions"]) if "questions" in body else known.questions
     return LabelSettings(
         tool=tool,
         uses=uses,
         answers=body.get("answers", known.answers).strip(),
-        questions=overrides,
+        questions=_overrides(upload, body["questions"]) if "questions" in body else known.questions,
         keeps_names=body.get("keeps_names", known.keeps_names),
         repeats=body.get("repeats", known.repeats),
         missing=body.get("missing", known.missing),
@@ -185,15 +184,18 @@ class ScoreSettingsEndpoint(Endpoint):
         body, known = self.input(ScoreSettingsInput), ScoreSettings.of(upload.mapping)
         uses = body.get("uses", dict(known.uses))
         _require_columns(upload, uses)
-        settings = ScoreSettings(
-            uses=uses,
-            lower=tuple(sorted(set(body.get("lower", known.lower)))),
-            signature=body.get("signature", known.signature).strip(),
-            missing=body.get("missing", known.missing),
-            repeats=body.get("repeats", known.repeats),
-            unmatched=body.get("unmatched", known.unmatched),
+        map_anew(
+            upload,
+            ScoreSettings(
+                uses=uses,
+                lower=tuple(sorted(set(body.get("lower", known.lower)))),
+                signature=body.get("signature", known.signature).strip(),
+                missing=body.get("missing", known.missing),
+                repeats=body.get("repeats", known.repeats),
+                unmatched=body.get("unmatched", known.unmatched),
+            ).plain,
+            self.person,
         )
-        map_anew(upload, settings.plain, self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)
 
 

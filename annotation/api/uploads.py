@@ -230,8 +230,7 @@ class Uploads(Endpoint):
     def _destination(self, body: dict[str, Any]) -> dict[str, Any]:
         if "study" in body:
             is_scores = body["content"] == Upload.Content.SCORES
-            needed = Permission.ANALYSE if is_scores else Permission.EDIT
-            study = self.study(body["study"], needed)
+            study = self.study(body["study"], Permission.ANALYSE if is_scores else Permission.EDIT)
             return {"study": Study.objects.select_related("team").get(pk=study.pk)}
         return {"team": self.team_to_edit(body.get("team"))} | {
             "title": body["title"],

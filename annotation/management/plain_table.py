@@ -38,8 +38,9 @@ class TableCommand(BaseCommand):
 
     def write_result(self, result: Result, reading: Reading, options: dict[str, Any]) -> None:
         if options["json"]:
-            record = {**result.record(), "reading": reading.report.plain()}
-            self.stdout.write(json.dumps(record, indent=1))
+            self.stdout.write(
+                json.dumps({**result.record(), "reading": reading.report.plain()}, indent=1)
+            )
         else:
             self.stdout.write("\n".join([*result.lines(), *reading.report.sentences()]))
 
@@ -101,12 +102,11 @@ def add_policies(
 
 
 def reading_of(options: dict[str, Any]) -> Reading:
-    is_merged = options.get("merge_categories", False)
     return Reading(
         Policies(
             missing=options["missing"],
             repeats=options["repeats"],
-            categories="merged" if is_merged else "as-written",
+            categories="merged" if options.get("merge_categories", False) else "as-written",
             shape=options.get("shape", ""),
             unmatched=options.get("unmatched", "refuse"),
         )

@@ -68,7 +68,6 @@ def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
         most=1 + MOST_LISTED,
     )
     first, *others = queue.disputes or (None,)
-    about = (selection.question, selection.round)
     return {
         "questions": selection.questions,
         "question": selection.question,
@@ -82,14 +81,15 @@ def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
         "decided": with_decided,
         "waiting": others,
         # Whoever has decided one goes on to the next without looking for the form.
-        **(_first(*about, first, "skip" in values) if first else {}),
+        **(_first(selection.question, selection.round, first, "skip" in values) if first else {}),
     }
 
 
 def _first(question: Question, round: int, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
-    pictures = Candidate.objects.select_related("item__picture", "picture")
-    candidate = pictures.defer("picture__content", "item__picture__content").get(
-        pk=dispute.candidate_id
+    candidate = (
+        Candidate.objects.select_related("item__picture", "picture")
+        .defer("picture__content", "item__picture__content")
+        .get(pk=dispute.candidate_id)
     )
     decision = dispute.decision
     form = DecisionForm(

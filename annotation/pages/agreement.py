@@ -106,8 +106,10 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     words = search_words(request)
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
     permissions = page_permissions(request)
-    units = units_of(view, words, permissions=permissions)
-    page = page_of(request, units.order_by(*order_of(key, permissions)))
+    page = page_of(
+        request,
+        units_of(view, words, permissions=permissions).order_by(*order_of(key, permissions)),
+    )
     context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
     return study_page(request, study, "annotation/disagreement", context)
 

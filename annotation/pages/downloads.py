@@ -76,8 +76,7 @@ def job_of(request: HttpRequest, study: Study, page: str) -> Job | None:
     if last:
         return last
     job = kind.request(study, person(request))
-    is_there = not job.is_unfinished and kind.is_stored(study)
-    return None if is_there else job
+    return None if not job.is_unfinished and kind.is_stored(study) else job
 
 
 def job_page(job: Job) -> str:

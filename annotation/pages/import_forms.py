@@ -39,8 +39,9 @@ def file_field(**options: Any) -> forms.FileField:
 
 def teams_to_import_into(user: User) -> list[Team]:
     roles = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
-    rows = Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles)
-    return list(rows.order_by("name"))
+    return list(
+        Team.objects.filter(memberships__user=user.pk, memberships__role__in=roles).order_by("name")
+    )
 
 
 class StudyField(forms.ModelChoiceField[Study]):
@@ -93,8 +94,7 @@ class NewStudyForm(forms.Form):
             self.fields["team"].initial = self._team_of_last_study(user) or teams[0][0]
         names = [(name, title_of(name)) for name in template_names()]
         _choices(self, "template", [("", _("None; suggest a task from the columns")), *names])
-        sources = Study.objects.visible_to(user).order_by("title", "pk")
-        self.fields["source"].queryset = sources  # type: ignore[attr-defined]
+        self.fields["source"].queryset = Study.objects.visible_to(user).order_by("title", "pk")  # type: ignore[attr-defined]
 
     def _team_of_last_study(self, user: User) -> str:
         made = Study.objects.filter(owner=user.pk, team__in=list(self._teams))

@@ -117,16 +117,15 @@ class QuestionTable:
 
 
 def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[QuestionTable]:
-    rows = (
-        Judgment.objects.filter(candidate__item=item)
-        .accepted()
-        .select_related("question", "submission__annotator")
-        .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
-    )
-    tables = group_values(((row.question, row.submission.round), row) for row in rows)
     return [
         _table(question, round, judgments, candidates)
-        for (question, round), judgments in tables.items()
+        for (question, round), judgments in group_values(
+            ((row.question, row.submission.round), row)
+            for row in Judgment.objects.filter(candidate__item=item)
+            .accepted()
+            .select_related("question", "submission__annotator")
+            .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
+        ).items()
     ]
 
 

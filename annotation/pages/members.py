@@ -113,13 +113,12 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
 def study_members(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; invitations are for those who may share it."""
     study = study_for(request, slug)
-    invitations = Invitation.objects.open().filter(study=study).select_related("invited_by")
     context = {
         "section": "members",
         "of_team": members_of_its_team(request, study),
         "members": study.memberships.select_related("user").order_by("user__username"),
         "roles": StudyMembership.ROLES,
-        "invitations": invitations,
+        "invitations": Invitation.objects.open().filter(study=study).select_related("invited_by"),
         "invitation_form": InvitationForm(roles=StudyMembership.ROLES),
         "teams": [] if study.team_id else _teams_for_studies(request),
         "link": request.session.pop(f"link:study:{study.pk}", None),

@@ -97,8 +97,9 @@ class Preview:
             if all("picture" in code for code in codes):
                 return _("Resolve the pictures first.")
             n = self.n_required
-            text = ngettext("Resolve %(n)s problem first.", "Resolve %(n)s problems first.", n)
-            return text % {"n": n}
+            return ngettext("Resolve %(n)s problem first.", "Resolve %(n)s problems first.", n) % {
+                "n": n
+            }
         return "" if self.n_items else _("The file has no items yet.")
 
     @property
@@ -140,12 +141,11 @@ def column_rows(upload: Upload) -> list[ColumnRow]:
         if use != guess:
             state = "kept" if upload.is_mapping_known else "changed"
             label = labels[guess] if guess else _("Not used")
-            text = (
+            reason = (
                 _("As in your last file with these columns. The guess was “{use}”.")
                 if upload.is_mapping_known
                 else _("You changed this. The guess was “{use}”.")
-            )
-            reason = text.format(use=label)
+            ).format(use=label)
         system = mapping.system_of(column.name)
         rows.append(ColumnRow(n, column.name, column.first, use, system, reason, state))
     return rows
@@ -158,8 +158,11 @@ def use_labels(upload: Upload) -> list[tuple[str, str]]:
 
 def is_mapping_stored(upload: Upload) -> bool:
     """Whether the next file with these columns gets this mapping."""
-    rows = StoredMapping.objects.filter(**StoredMapping.owner_of(upload))
-    stored = rows.filter(columns_digest=columns_digest(upload)).first()
+    stored = (
+        StoredMapping.objects.filter(**StoredMapping.owner_of(upload))
+        .filter(columns_digest=columns_digest(upload))
+        .first()
+    )
     mapping = replace(ColumnMapping.of(upload.mapping), fixes={})
     return stored is not None and ColumnMapping.of(stored.mapping) == mapping
 
@@ -348,6 +351,7 @@ def import_problems(row: Upload) -> list[str]:
     chosen = LabelSettings.of(row.mapping) if is_labels else ScoreSettings.of(row.mapping)
     problems = [str(problem) for problem in chosen.problems()]
     if n := row.n_faults:
-        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
-        problems.append(text % {"n": f"{n:,}"})
+        problems.append(
+            ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n) % {"n": f"{n:,}"}
+        )
     return problems

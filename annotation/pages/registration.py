@@ -42,19 +42,21 @@ if TYPE_CHECKING:
 
 def _stage_counts() -> dict[str, Any]:
     protocols = Protocol.objects.filter(study=OuterRef("pk")).order_by("-number")
-    decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
     return {
         "protocol": Subquery(protocols.values("number")[:1]),
         "protocol_frozen_at": Subquery(protocols.values("frozen_at")[:1]),
         "n_disputed": newest_fact(AGREEMENT, "n_disputed"),
-        "n_decided": Subquery(_number(decisions)),
+        "n_decided": Subquery(
+            _number(Adjudication.objects.standing().filter(question__study=OuterRef("pk")))
+        ),
         "n_label_sets": Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
     }
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
-    of_all = rows.order_by().annotate(all=Value(1)).values("all")
-    counts: QuerySet[Any] = of_all.annotate(n=Count("*")).values("n")
+    counts: QuerySet[Any] = (
+        rows.order_by().annotate(all=Value(1)).values("all").annotate(n=Count("*")).values("n")
+    )
     return counts
 
 

@@ -241,9 +241,10 @@ def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]
 
 def panels_of(request: HttpRequest, study: CountedStudy, may: Mapping[str, bool]) -> list[str]:
     load_registrations()
-    contexts = [(template, context(request, study)) for template, context in _panels]
     return [
         render_to_string(template, {"study": study, "may": may, **context}, request)
-        for template, context in contexts
+        for template, context in [
+            (template, context(request, study)) for template, context in _panels
+        ]
         if context is not None
     ]

@@ -79,8 +79,11 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membership, bool]]:
     roles = appointable_roles(permissions)
-    people = team.memberships.exclude(user__in=team.api_tokens.values("user"))
-    rows = people.select_related("user").order_by("user__username")
+    rows = (
+        team.memberships.exclude(user__in=team.api_tokens.values("user"))
+        .select_related("user")
+        .order_by("user__username")
+    )
     return [(member, member.role in roles) for member in rows]
 
 
@@ -162,13 +165,12 @@ def _number_of(ids: Any) -> int:
 
 
 def _row(entry: AuditEntry) -> list[Any]:
-    details = "; ".join(f"{name}: {value}" for name, value in entry.details.items())
     return [
         entry.position,
         entry.at.isoformat(timespec="seconds"),
         entry.actor_name,
         entry.action,
         entry.subject,
-        details,
+        "; ".join(f"{name}: {value}" for name, value in entry.details.items()),
         entry.hash,
     ]

@@ -121,11 +121,12 @@ def _generated_names(upload: Upload, mapping: ColumnMapping, n_items: int) -> Pr
     if best := _best_item_column(upload, mapping, n_items):
         number = [column["name"] for column in upload.columns].index(best)
         fixes.insert(0, Fix(f"item={number}", _("Use {column} as item ID").format(column=best)))
-    detail = _("No column is the item ID. Exports and qrels would contain IDs such as {name}.")
     return Problem(
         NO_ITEM,
         _("Item IDs will be generated."),
-        detail.format(name="item-1b54ddf4749b"),
+        _("No column is the item ID. Exports and qrels would contain IDs such as {name}.").format(
+            name="item-1b54ddf4749b"
+        ),
         fixes=fixes,
     )
 
@@ -232,8 +233,7 @@ def _fault_problem(upload: Upload, mapping: ColumnMapping, group: FaultGroup) ->
     places = ", ".join(group.places) + (", …" if n > len(group.places) else "")
     value = f"“{group.value}”" if group.value else ""
     example = ", ".join(part for part in (places, group.column, value) if part)
-    is_of_row = group.code == "field_count"
-    label = _("Leave out these rows") if is_of_row else _("Leave out these items")
+    label = _("Leave out these rows") if group.code == "field_count" else _("Leave out these items")
     # What ends the reading of a file has no place, and nothing after it is read.
     return Problem(
         group.code,

@@ -133,8 +133,7 @@ def upload_for(request: HttpRequest, token: UUID) -> Upload:
         permissions = permissions_in_team(upload.team, user)
     else:
         permissions = frozenset({Permission.EDIT})
-    is_scores = upload.content == Upload.Content.SCORES
-    needed = Permission.ANALYSE if is_scores else Permission.EDIT
+    needed = Permission.ANALYSE if upload.content == Upload.Content.SCORES else Permission.EDIT
     require(
         needed in within_scopes(request, permissions),
         PermissionDenied(_("Your role does not allow to import into this study.")),
@@ -286,8 +285,9 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
 def _has_open_problems(row: Upload, *, leaves_out: bool) -> bool:
     if row.content != Upload.Content.ITEMS:
         return False
-    problems = preview_of(row).to_resolve
-    return any(each.is_open and not (leaves_out and each.is_fault) for each in problems)
+    return any(
+        each.is_open and not (leaves_out and each.is_fault) for each in preview_of(row).to_resolve
+    )
 
 
 @require_POST

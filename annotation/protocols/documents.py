@@ -55,8 +55,9 @@ def plain_document(document: ProtocolDocument) -> dict[str, Any]:
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(values, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()
 
 
 def _record(kind: type[Record], values: object) -> Record:

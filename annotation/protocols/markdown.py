@@ -9,8 +9,7 @@ from markdown_it.token import Token
 
 @lru_cache(maxsize=64)
 def markdown_html(text: str) -> SafeString:
-    html = _markdown().render(text).strip()
-    return SafeString(html)  # HTML in the text is escaped
+    return SafeString(_markdown().render(text).strip())  # HTML in the text is escaped
 
 
 @cache

@@ -142,11 +142,11 @@ def is_language(code: str) -> bool:
 
 
 def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
-    is_chosen = any(each.kind in ("selection", "preference") for each in document.questions)
     yield from broken_rules(
         ("reason",),
         (
-            document.reason.rule == "choice" and not is_chosen,
+            document.reason.rule == "choice"
+            and not any(each.kind in ("selection", "preference") for each in document.questions),
             "rule",
             _("needs a question with choices: ask for ticks or a preference."),
             "no_choices",
@@ -297,10 +297,6 @@ def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault
     low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
     if question.kind == "category" and question.level:
         yield from _order_faults(question, path)
-    pairs = [
-        ("most", question.least, question.most),
-        ("most_length", question.least_length, question.most_length),
-    ]
     yield from broken_rules(
         path,
         (
@@ -322,7 +318,10 @@ def _range_faults(question: ProtocolQuestion, path: FaultPath) -> Iterator[Fault
                 _("is %(most)s, less than the least, %(least)s.") % {"most": most, "least": least},
                 "below_least",
             )
-            for name, least, most in pairs
+            for name, least, most in [
+                ("most", question.least, question.most),
+                ("most_length", question.least_length, question.most_length),
+            ]
         ),
         (
             question.kind == "categories" and (question.least or 0) > len(question.categories),

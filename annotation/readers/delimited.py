@@ -207,8 +207,9 @@ class TextTable:
 
     def _plain_header(self) -> list[str] | None:
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
-            reader = csv.reader(lines, strict=True, delimiter=self.delimiter)
-            first, failure = _first_records(self._records(reader, None))
+            first, failure = _first_records(
+                self._records(csv.reader(lines, strict=True, delimiter=self.delimiter), None)
+            )
         if failure is not None or not first or first[0].line != 1:
             return None
         trial = TableSource()

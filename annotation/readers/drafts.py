@@ -126,13 +126,12 @@ class ReadingReport:
         return sentences
 
     def omissions(self) -> list[str]:
-        rows = [
+        return [
             ngettext("Left out %(n)s row: ", "Left out %(n)s rows: ", group.n)
             % {"n": f"{group.n:,}"}
             + _reason(group)
             for group in self.left_out.values()
-        ]
-        return rows + [
+        ] + [
             ngettext("Left out %(n)s value: ", "Left out %(n)s values: ", group.n)
             % {"n": f"{group.n:,}"}
             + _reason(group)
@@ -241,8 +240,9 @@ class Faults:
             )
         key = refused.code, INDEX.sub("[]", column)
         if key in self.groups or len(self.groups) < MOST_GROUPS:
-            group = self.groups.setdefault(key, FaultGroup(refused.code, column, problem, excerpt))
-            group.add(refused.place)
+            self.groups.setdefault(key, FaultGroup(refused.code, column, problem, excerpt)).add(
+                refused.place
+            )
 
     @property
     def n_more(self) -> int:

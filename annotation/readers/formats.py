@@ -67,8 +67,9 @@ class FileFormat:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> FileFormat:
-        lists = {name: tuple(values.get(name, ())) for name in ("sheets", "tables")}
-        return cls(**{**values, **lists})
+        return cls(
+            **{**values, **{name: tuple(values.get(name, ())) for name in ("sheets", "tables")}}
+        )
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -122,8 +123,7 @@ def _text_kind(text: str, ending: str) -> str:
     except (ValueError, RecursionError):
         # An object over many lines; or one line of many that is none.
         return JSON_LINES if start.count("\n{") else JSON
-    is_alone = not start[len(first) :].strip()
-    return JSON if is_alone and is_page(fields) else JSON_LINES
+    return JSON if not start[len(first) :].strip() and is_page(fields) else JSON_LINES
 
 
 def _delimiter(text: str, ending: str) -> str:

@@ -99,8 +99,7 @@ def _is_title(cells: Sequence[str], below: Sequence[str]) -> bool:
 
 
 def _is_survey_monkey(cells: Sequence[str], below: Sequence[str]) -> bool:
-    is_named = cells[0].strip().casefold() in SURVEY_MONKEY
-    return is_named and not below[0].strip() and any(below)
+    return cells[0].strip().casefold() in SURVEY_MONKEY and not below[0].strip() and any(below)
 
 
 def _survey_monkey_names(

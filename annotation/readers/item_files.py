@@ -44,10 +44,12 @@ def read_responses(
 ) -> StudyDraft:
     report = ReadingReport()
     rows = read_rows(path, RESPONSE_COLUMNS, report=report)
-    by_item = group_values((row.required("item"), row) for row in rows)
     return StudyDraft(
         kind="rating",
-        items=tuple(_response_item(key, rows) for key, rows in by_item.items()),
+        items=tuple(
+            _response_item(key, rows)
+            for key, rows in group_values((row.required("item"), row) for row in rows).items()
+        ),
         questions=questions,
         report=report,
     )

@@ -228,8 +228,9 @@ def _items(cells: list[Cell]) -> Iterator[ItemDraft]:
 def _submissions(
     codes: dict[str, dict[str, float]], cells: list[Cell]
 ) -> Iterator[SubmissionDraft]:
-    groups = group_values((cell.submission, cell) for cell in cells)
-    for (item, annotator, round), group in groups.items():
+    for (item, annotator, round), group in group_values(
+        (cell.submission, cell) for cell in cells
+    ).items():
         yield SubmissionDraft(
             item=item,
             annotator=annotator,
@@ -317,11 +318,10 @@ class StagedCells:
         return [name for (name,) in self._database.execute(f"SELECT DISTINCT {column} FROM cell")]
 
     def spans(self) -> Iterator[tuple[str, float, float, tuple[str, ...]]]:
-        rows = self._database.execute(
+        for question, low, high, _first in self._database.execute(
             "SELECT question, MIN(value), MAX(value), MIN(n) AS first FROM cell"
             " GROUP BY question ORDER BY first"
-        ).fetchall()
-        for question, low, high, _first in rows:
+        ).fetchall():
             if isinstance(low, str):
                 yield question, math.inf, -math.inf, tuple(self.categories(question)[question])
             else:

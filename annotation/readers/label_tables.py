@@ -60,8 +60,7 @@ def read_labels(
     """
     reading = reading or Reading()
     with refusing_tables():
-        names = columns.named if columns.value else ()
-        cells = read_table(path, names, report=reading.report)
+        cells = read_table(path, columns.named if columns.value else (), report=reading.report)
         reading.state_policies(categories=kind == "text")
         cells, columns = to_rows_per_label(cells, columns, reading, has_systems=has_systems)
         table = Table(cells, reading)

@@ -177,12 +177,11 @@ class MappedItems(Collection[ItemDraft]):
                 between,
             ).fetchall()
             candidates = {n: list(group) for n, group in groupby(rows, key=itemgetter(0))}
-            items = self._database.execute(
+            for n, name, line, context, reference, condition, picture in self._database.execute(
                 "SELECT n, name, line, context, reference, condition, picture FROM item"
                 " WHERE n > ? AND n <= ? AND NOT is_faulty ORDER BY n",
                 between,
-            ).fetchall()
-            for n, name, line, context, reference, condition, picture in items:
+            ).fetchall():
                 drafts = tuple(
                     CandidateDraft(
                         key, system, text, self._picture(line, named) if named else None, extra
@@ -254,8 +253,9 @@ class MappedItems(Collection[ItemDraft]):
 
     def _leave_out(self, code: str, rows: Sequence[tuple[int, str, int, str]]) -> None:
         if code != BLANK:
-            numbers = [row[:1] for row in rows]
-            self._database.executemany("DELETE FROM candidate WHERE n = ?", numbers)
+            self._database.executemany(
+                "DELETE FROM candidate WHERE n = ?", [row[:1] for row in rows]
+            )
         add = self._report.leave_out_part if self.mapping.is_wide else self._report.leave_out
         for _n, key, line, item in rows:
             add(CodedText(LEFT_OUT[code], code), f"{Row(self.path, line, {}).place}, {item}, {key}")
@@ -311,8 +311,9 @@ class MappedItems(Collection[ItemDraft]):
                 problem = _("differs from line {line} of the same item.").format(line=first_line)
                 for use, value, there in zip(SHARED, page, first_page, strict=True):
                     if value != there:
-                        field = self.mapping.column(use)
-                        refused = rows.block.row(n).refuse(problem, field, code="differs")
+                        refused = rows.block.row(n).refuse(
+                            problem, self.mapping.column(use), code="differs"
+                        )
                         cells.note(n, refused, value)
         insert_many(self._database, "INSERT INTO item", items, n_columns=9, mark="?")
         self._mark_faulty(faulty_items)

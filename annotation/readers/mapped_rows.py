@@ -70,9 +70,9 @@ class MappedRows:
         names = self._mapping.columns(Use.EXTRA)
         if not names:
             return [""] * len(self.block)
-        rows = zip(*map(self.cells.texts, names), strict=True)
         filled = (
-            {name: text for name, text in zip(names, row, strict=True) if text} for row in rows
+            {name: text for name, text in zip(names, row, strict=True) if text}
+            for row in zip(*map(self.cells.texts, names), strict=True)
         )
         return [json.dumps(cells, ensure_ascii=False) if cells else "" for cells in filled]
 
@@ -81,8 +81,9 @@ class MappedRows:
         responses = []
         for column in self._mapping.columns(Use.RESPONSE):
             systems = [self._mapping.system_of(column)] * len(block)
-            texts = self.cells.texts(column)
-            responses.append(Responses(column, systems, systems, texts, none, none))
+            responses.append(
+                Responses(column, systems, systems, self.cells.texts(column), none, none)
+            )
         return responses
 
     def _responses(self) -> Responses:

@@ -497,8 +497,9 @@ def _values_in_words(column: Column, use: Use, n_rows: int, *, is_repeated: bool
     match use:
         case Use.ITEM | Use.CANDIDATE:
             if n < n_rows and n_rows % n == 0 and column.n_filled == n_rows:
-                text = _("{n} unique values; each is in {share} rows.")
-                return text.format(**counts, share=f"{n_rows // n:,}")
+                return _("{n} unique values; each is in {share} rows.").format(
+                    **counts, share=f"{n_rows // n:,}"
+                )
             return _("{n} unique values in {rows} rows.").format(**counts)
         case Use.SYSTEM | Use.CONDITION:
             return ngettext("%(n)s different value.", "%(n)s different values.", n) % counts

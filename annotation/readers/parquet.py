@@ -112,10 +112,9 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     step = max(BYTES_AT_ONCE // longest, 1)
     for start in range(0, len(batch), step):
-        part = batch.slice(start, step)
         columns = [
             column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-            for column in part.columns
+            for column in batch.slice(start, step).columns
         ]
         yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

@@ -96,12 +96,11 @@ def kind_of_difference(one: str, other: str) -> Difference:
 
 
 def note_look_alikes(report: ReadingReport, words: Sequence[str], *, what: str, code: str) -> None:
-    pairs = group_values(
+    for difference, found in group_values(
         (kind_of_difference(group[0], other), f"'{group[0]}'/'{other}'")
         for group in look_alikes(words)
         for other in group[1:]
-    )
-    for difference, found in pairs.items():
+    ).items():
         shown = ", ".join(found[:MOST_PAIRS]) + (", …" if len(found) > MOST_PAIRS else "")
         text = ngettext(
             "%(n)s pair of %(what)s differs only %(how)s: %(pairs)s.",

@@ -92,12 +92,11 @@ class Row:
         return self.refuse("").place
 
     def refuse(self, problem: str, field: str | None = None, *, code: str = "") -> ImportRefused:
-        label = self.called(field) if field else self.inside or None
         return ImportRefused(
             self.path,
             problem,
             line=self.line,
-            field=label,
+            field=self.called(field) if field else self.inside or None,
             code=code,
             record=self.record,
             sheet=self.source.sheet if self.source else "",

@@ -339,8 +339,9 @@ def require_bearable_xml(path: Path, archive: zipfile.ZipFile, *, texts: Collect
     `texts` names the parts with the texts of all cells. Damaged XML is left to the reader.
     """
     for member in archive.infolist():
-        is_texts = member.filename in texts
-        measure = _Measure(path, MOST_TEXTS_ELEMENTS if is_texts else MOST_OTHER_ELEMENTS)
+        measure = _Measure(
+            path, MOST_TEXTS_ELEMENTS if member.filename in texts else MOST_OTHER_ELEMENTS
+        )
         try:
             with archive.open(member) as part:
                 while content := part.read(READ_AT_ONCE):

@@ -263,8 +263,9 @@ def _list_by_protocol(study: Study) -> Iterator[Row]:
     for number, report in protocol_reports(study):
         for one in report.questions:
             if not one.condition:
-                key = {"round": report.round, "protocol": number, "question": one.question}
-                yield from _rows(one.coefficients, **key)
+                yield from _rows(
+                    one.coefficients, round=report.round, protocol=number, question=one.question
+                )
 
 
 def _rows(coefficients: Iterable[Agreement], **key: Any) -> Iterator[Row]:
@@ -317,8 +318,9 @@ def agreement_records(version: Result) -> dict[str, list[Row]]:
 
 
 def signed_coefficients(version: Result) -> list[Row]:
-    rows = version.record["coefficients"]
-    return [row | _signature(version, row, str(row["round"])) for row in rows]
+    return [
+        row | _signature(version, row, str(row["round"])) for row in version.record["coefficients"]
+    ]
 
 
 def signed_alphas(study: Study) -> list[Row]:

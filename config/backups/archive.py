@@ -216,8 +216,9 @@ def encode(fields: "list[Field[Any, Any]]", row: Row) -> str:
 
 
 def decode(fields: "list[Field[Any, Any]]", line: str) -> Row:
-    values = json.loads(line)
-    return tuple(_parameter(field, value) for field, value in zip(fields, values, strict=True))
+    return tuple(
+        _parameter(field, value) for field, value in zip(fields, json.loads(line), strict=True)
+    )
 
 
 def _plain(value: Any) -> Any:

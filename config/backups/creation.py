@@ -138,10 +138,11 @@ ENCRYPTED = "encrypted_"
 
 
 def site_faults() -> list[str]:
-    chains = [
-        fault for chain in AuditChain.objects.order_by("name") for fault in chain_faults(chain)
+    return [
+        *undecryptable_secrets(),
+        *audit(),
+        *[fault for chain in AuditChain.objects.order_by("name") for fault in chain_faults(chain)],
     ]
-    return [*undecryptable_secrets(), *audit(), *chains]
 
 
 def undecryptable_secrets() -> Iterator[str]:

@@ -196,8 +196,9 @@ def _records_page(schemas: Mapping[str, Any]) -> str:
         if description := schema.get("description", "").strip():
             parts.append(f"{description}\n")
         if schema.get("properties"):
-            rows = field_rows(schema, _local_link)
-            parts.append(table(["field", "value", "always", "meaning"], rows))
+            parts.append(
+                table(["field", "value", "always", "meaning"], field_rows(schema, _local_link))
+            )
         else:
             parts.append(f"{type_text(schema, _local_link)}\n")
     return "\n".join(parts)

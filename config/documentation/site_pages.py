@@ -183,8 +183,9 @@ def _drawn_formula(
         formula, f"<code>{escape(formula.strip('$'), quote=False)}</code>"
     )
     # One of its own line may be wider than a telephone, and is scrolled by itself.
-    is_displayed = formula.startswith("$$")
-    return f'<span class="formula" tabindex="0">{drawn}</span>' if is_displayed else drawn
+    return (
+        f'<span class="formula" tabindex="0">{drawn}</span>' if formula.startswith("$$") else drawn
+    )
 
 
 def _open_heading(
@@ -220,8 +221,7 @@ def _picture(
     renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
     token = tokens[index]
-    source = _address(str(token.attrGet("src") or ""), environment["source"])
-    token.attrSet("src", source or "")
+    token.attrSet("src", _address(str(token.attrGet("src") or ""), environment["source"]) or "")
     return str(renderer.image(tokens, index, options, environment))
 
 
@@ -255,8 +255,9 @@ _Configuration.add_multi_constructor("", lambda *_: None)
 
 @cache
 def _configuration() -> dict[str, Any]:
-    text = (SITE / "mkdocs.yml").read_text("utf-8")
-    configuration: dict[str, Any] = yaml.load(text, Loader=_Configuration)  # a safe one
+    configuration: dict[str, Any] = yaml.load(
+        (SITE / "mkdocs.yml").read_text("utf-8"), Loader=_Configuration
+    )  # a safe one
     return configuration
 
 
@@ -297,6 +298,7 @@ def page_or_file(request: HttpRequest, path: str) -> HttpResponse:
     is_picture = kind in PICTURES
     response = HttpResponse(file.read_bytes(), content_type=kind if is_picture else BYTES)
     if not is_picture:
-        disposition = content_disposition_header(as_attachment=True, filename=file.name)
-        response.headers["Content-Disposition"] = disposition or "attachment"
+        response.headers["Content-Disposition"] = (
+            content_disposition_header(as_attachment=True, filename=file.name) or "attachment"
+        )
     return response

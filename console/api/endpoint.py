@@ -124,8 +124,9 @@ class ShallowJSON(JSONParser):
             values = super().parse(*args, **kwargs)
             if not _is_deeper(values, MOST_LEVELS):
                 return values
-        text = _("Lists and objects are nested deeper than {n} levels.")
-        raise ParseError(text.format(n=MOST_LEVELS))
+        raise ParseError(
+            _("Lists and objects are nested deeper than {n} levels.").format(n=MOST_LEVELS)
+        )
 
 
 class Input(serializers.Serializer[Any]):

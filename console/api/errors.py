@@ -96,8 +96,9 @@ def _messages(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _messages(inner, ".".join(filter(None, [path, own])))
     elif isinstance(detail, list):
         for position, inner in enumerate(detail):
-            is_text = isinstance(inner, str)
-            yield from _messages(inner, path if is_text else f"{path}.{position}".lstrip("."))
+            yield from _messages(
+                inner, path if isinstance(inner, str) else f"{path}.{position}".lstrip(".")
+            )
     else:
         yield path, str(detail)
 

@@ -128,9 +128,10 @@ def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method],
     """Rows of a long table, not counted (`console.api.operations.stretch`)."""
     fields = {"next": serializers.URLField(allow_null=True), "results": row(many=True)}
     parameters = [*BY_KEY, *([filters] if filters else [])]
-    answer = inline_serializer(f"StretchOf{_noun(row)}", fields)
     return extend_schema(
-        operation_id=name, parameters=parameters, responses={int(S.OK): answer} | READ_ERRORS
+        operation_id=name,
+        parameters=parameters,
+        responses={int(S.OK): inline_serializer(f"StretchOf{_noun(row)}", fields)} | READ_ERRORS,
     )
 
 
@@ -251,8 +252,7 @@ def stretch(
     results = serializer(
         rows.filter(pk__in=keys[:limit]).order_by("pk"), many=True, context={"request": request}
     ).data
-    last = keys[limit - 1] if len(keys) > limit else None
-    return answer_stretch(request, results, limit, last)
+    return answer_stretch(request, results, limit, keys[limit - 1] if len(keys) > limit else None)
 
 
 def stretch_bounds(request: Request) -> tuple[int, int]:
@@ -319,13 +319,13 @@ def require_readable(key: str) -> None:
 
 def fingerprint_of(request: Request) -> str:
     """Of the parameters: JSON whatever its spaces and the order of its names, files by content."""
-    parts = [request.get_full_path(), _plain(request.data)]
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return sha256(
+        json.dumps([request.get_full_path(), _plain(request.data)], sort_keys=True).encode()
+    ).hexdigest()
 
 
 def delete_old_answers() -> int:
-    over = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
-    return over.delete()[0]
+    return StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()[0]
 
 
 def _claim(request: Request, key: str, fingerprint: str) -> tuple[StoredAnswer, bool]:

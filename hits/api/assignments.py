@@ -128,8 +128,9 @@ class Assignments(Endpoint):
         study = self.study(slug, Permission.REVIEW)
         list_name = self.filters(DeskFilters)["show"]
         is_named = Permission.VIEW_WORKERS in self.permissions
-        opening = f"desk:{study.pk}:{self.person.pk}"
-        if is_named and cache.add(opening, True, OPENING.total_seconds()):
+        if is_named and cache.add(
+            f"desk:{study.pk}:{self.person.pk}", True, OPENING.total_seconds()
+        ):
             record(team=study.team, actor=self.person, action="workers.view", subject=study.slug)
         return page(request, _Queue(study, self.person, list_name), AssignmentSerializer)
 
@@ -207,10 +208,13 @@ class Appeals(Endpoint):
 
         Access: those who may review.
         """
-        related = Appeal.objects.of(self.study(slug, Permission.REVIEW)).select_related(
-            "assignment__hit__item"
+        return page(
+            request,
+            Appeal.objects.of(self.study(slug, Permission.REVIEW))
+            .select_related("assignment__hit__item")
+            .order_by("answered_at", "appealed_at", "pk"),
+            AppealSerializer,
         )
-        return page(request, related.order_by("answered_at", "appealed_at", "pk"), AppealSerializer)
 
 
 class AppealAnswerInput(Input):
@@ -225,10 +229,9 @@ class AppealAnswer(Endpoint):
         Access: those who may review.
         """
         study = self.study(slug, Permission.REVIEW)
-        answer = self.input(AppealAnswerInput)["answer"]
         answer_appeal(
             appeal=get_object_or_404(Appeal.objects.of(study), assignment=assignment_id),
-            answer=answer,
+            answer=self.input(AppealAnswerInput)["answer"],
             actor=self.person,
             study=study,
         )

@@ -196,12 +196,13 @@ class RulePreviewEndpoint(Endpoint):
         study, body = self.study(slug, Permission.REVIEW), self.input(RuleInput)
         name = body.pop("rule")
         preview = rule_preview(study, name, valid_data(RULES[name].form(body)))
-        may_see_money = Permission.VIEW_MONEY in self.permissions
         return Response(
             RulePreviewSerializer(
                 {
                     "assignments": [one.pk for one in preview.assignments],
-                    "total_usd": preview.summary.total_usd if may_see_money else None,
+                    "total_usd": preview.summary.total_usd
+                    if Permission.VIEW_MONEY in self.permissions
+                    else None,
                 }
             ).data
         )

@@ -61,14 +61,15 @@ class Studies(Endpoint):
         Access: signed in.
         """
         filters = self.filters(StudyFilters)
-        rows = (
+        return page(
+            request,
             with_roles_of(Study.objects.visible_to(self.person), self.person)
             .counted()
             .select_related("team")
             .prefetch_related("questions")
-        )
-        return page(
-            request, rows.filter(_chosen(filters)).order_by("-created_at", "-pk"), StudySerializer
+            .filter(_chosen(filters))
+            .order_by("-created_at", "-pk"),
+            StudySerializer,
         )
 
     @writes("create_study", NewStudyInput, StudySerializer, status=HTTPStatus.CREATED)

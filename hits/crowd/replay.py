@@ -114,8 +114,9 @@ class CrowdWorker:
         self.worker_id = ""
         self._was_answered = False
         self._secret = secret
-        message = f"crowd:{name}".encode()
-        self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+        self._password = hmac.new(
+            secret.encode(), f"crowd:{name}".encode(), hashlib.sha256
+        ).hexdigest()
 
     def arrive(self) -> None:
         # In this order, since a site refuses many log-ins by names that it does not know.
@@ -179,12 +180,12 @@ class CrowdWorker:
             )
         query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
         assignment_id, slot, page = query["assignmentId"], query.get(SLOT), json.loads(task)
-        order = shown_order(page, assignment_id, None if slot is None else int(slot))
         return Task(
             assignment_id=assignment_id,
             hit_id=query["hitId"],
             submit_url=query["turkSubmitTo"].rstrip("/") + "/mturk/externalSubmit",
-            page=page | {"candidates": order},
+            page=page
+            | {"candidates": shown_order(page, assignment_id, None if slot is None else int(slot))},
         )
 
     def take_test(self, type_id: str, choices: Sequence[int]) -> None:
@@ -287,10 +288,11 @@ class RecordedAnswers:
     def __init__(self, study: Study, drafts: Iterable[SubmissionDraft]) -> None:
         self.by_item = group_values((draft.item, draft) for draft in drafts)
         self.items = {str(key): name for key, name in study.items.values_list("pk", "key")}
-        candidates = Candidate.objects.filter(item__study=study)
         self.candidates = {
             (str(item), blind): key
-            for item, blind, key in candidates.values_list("item", "blind_key", "key")
+            for item, blind, key in Candidate.objects.filter(item__study=study).values_list(
+                "item", "blind_key", "key"
+            )
         }
 
     def plan(self, batch: Batch) -> dict[str, list[str]]:

@@ -440,8 +440,9 @@ class FaultyAnswers:
             answer["active_seconds"] = seconds / 50
         elif fault in ("copy_paste", "machine_like"):
             _write_reasons(answer, PASTED if fault == "copy_paste" else rng.choice(MACHINE_LIKE))
-            is_written = bool(answer["justification"] or answer["reasons"])
-            answer["pasted"] = is_written and fault == "copy_paste"
+            answer["pasted"] = (
+                bool(answer["justification"] or answer["reasons"]) and fault == "copy_paste"
+            )
         return answer
 
     def _change(self, worker: str, person: str, rng: random.Random) -> Change | None:

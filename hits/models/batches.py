@@ -250,8 +250,11 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         n_here = Count("assignments")
         due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
         n_needed = Coalesce(F("n_answers"), SIZE)
-        rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
-        return rows.filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
+        return (
+            self.published()
+            .annotate(n_here=n_here, n_due=Count("assignments", filter=due))
+            .filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
+        )
 
     def counts_of_answers(self, such: Q) -> dict[int, tuple[int, int, int]]:
         """By HIT: how many assignments came in, how many are submissions that are not rejected,
@@ -259,20 +262,17 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         is_rejected = Q(assignments__status="Rejected")
         usable = Q(assignments__submission__isnull=False) & ~is_rejected
         # By key alone: grouped by all that a HIT has, they take twice as long.
-        rows = (
-            self.order_by()
+        return {
+            pk: (taken, usable, rejected)
+            for pk, taken, usable, rejected in self.order_by()
             .values("pk")
             .annotate(
                 n_taken=Count("assignments__hit"),
                 n_usable=Count("assignments__hit", filter=usable),
                 n_rejected=Count("assignments__hit", filter=is_rejected),
             )
-        )
-        return {
-            pk: (taken, usable, rejected)
-            for pk, taken, usable, rejected in rows.filter(such).values_list(
-                "pk", "n_taken", "n_usable", "n_rejected"
-            )
+            .filter(such)
+            .values_list("pk", "n_taken", "n_usable", "n_rejected")
         }
 
     def awaiting_change(self) -> Self:
@@ -286,10 +286,9 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
 
     def collectable(self) -> Self:
         # Published, and without all the answers that they will have, all decided.
-        n_decisions = Count("assignments", filter=~Q(assignments__status="Submitted"))
         return (
             self.published()
-            .annotate(n_decided=n_decisions)
+            .annotate(n_decided=Count("assignments", filter=~Q(assignments__status="Submitted")))
             .filter(n_decided__lt=Coalesce(F("n_answers"), SIZE))
         )
 
@@ -308,8 +307,9 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
 
     def uncollected_since(self, at: datetime) -> Self:
         # The longest ago first, for an interrupted collection to go on.
-        late = self.exclude(collected_at__gte=at)
-        return late.order_by(F("collected_at").asc(nulls_first=True), "pk")
+        return self.exclude(collected_at__gte=at).order_by(
+            F("collected_at").asc(nulls_first=True), "pk"
+        )
 
 
 class Hit(models.Model):

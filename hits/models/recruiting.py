@@ -394,8 +394,9 @@ class Participation(models.Model):
 class LinkStudyQuerySet(models.QuerySet["LinkStudy"]):
     def to_follow(self) -> Self:
         """Those whose people may still work, or whose answers may still be taken back."""
-        recently = timezone.now() - FOLLOWED_FOR
-        return self.filter(Q(batch__closed_at=None) | Q(batch__closed_at__gt=recently))
+        return self.filter(
+            Q(batch__closed_at=None) | Q(batch__closed_at__gt=timezone.now() - FOLLOWED_FOR)
+        )
 
 
 class LinkStudy(models.Model):

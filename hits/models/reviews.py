@@ -84,8 +84,9 @@ class Payment(models.Model):
     @property
     def unique_request_token(self) -> str:
         # The same for every attempt, so that the marketplace pays once.
-        content = f"assay:{self.assignment.assignment_id}:{self.purpose}"
-        return hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(
+            f"assay:{self.assignment.assignment_id}:{self.purpose}".encode()
+        ).hexdigest()
 
 
 class Message(models.Model):

@@ -305,7 +305,6 @@ def _percent(share: float) -> str:
 def desk_facts(study: Study, user: User) -> DeskFacts:
     refused = {"state": DeliveryState.REFUSED}
     path = "assignment__hit__batch__study"
-    is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
     counts = {
         "n_appeals": counted(Appeal.objects.unanswered(), path),
         "n_inquiries": counted(Inquiry.objects.unanswered(), "batch__study"),
@@ -313,7 +312,9 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
         + counted(Payment.objects.filter(**refused), path)
         + counted(Message.objects.filter(**refused), path)
         + counted(Appeal.objects.filter(**refused), path),
-        "is_without_letter_keys": Exists(is_off),
+        "is_without_letter_keys": Exists(
+            PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
+        ),
         "has_shared_devices": Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
         "measured_version": newest_fact(EVIDENCE, "judgments_version"),
         "n_measured": newest_fact(EVIDENCE, "n_submissions"),
@@ -367,6 +368,7 @@ def desk_work(study: Study, annotators: Collection[str]) -> dict[str, Sequence[D
         counts.exclude(list_name=None).annotate(n=Count("pk"), first=Min("pk")),
         key=lambda row: list(IN_WORDS).index(row[2]),
     ):
-        words = str(IN_WORDS[list_name]) % {"n": f"{n:,}"}
-        work[name].append(DeskWork(list_name, n, first, worker_id, words))
+        work[name].append(
+            DeskWork(list_name, n, first, worker_id, str(IN_WORDS[list_name]) % {"n": f"{n:,}"})
+        )
     return dict(work)

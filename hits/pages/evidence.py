@@ -241,12 +241,14 @@ def device_note(row: SharedDevice) -> FlagNote:
     ).format(k=row.n_shared, n=row.n, others=row.n_others)
     parts = []
     if row.others:
-        text = ngettext(
-            "In batch {batch} the other is annotator {names}, as this study calls the worker.",
-            "In batch {batch} the others are annotators {names}, as this study calls the workers.",
-            len(row.others),
+        parts.append(
+            ngettext(
+                "In batch {batch} the other is annotator {names}, as this study calls the worker.",
+                "In batch {batch} the others are annotators {names}, as this study calls the "
+                "workers.",
+                len(row.others),
+            ).format(batch=row.batch_id, names=", ".join(row.others))
         )
-        parts.append(text.format(batch=row.batch_id, names=", ".join(row.others)))
     parts.append(_("People who share a network and a kind of browser look the same."))
     parts.append(_("It holds no work back."))
     return FlagNote(
@@ -281,8 +283,11 @@ def annotator_note(flag: AnnotatorFlag) -> FlagNote:
     if flag.other is not None:
         parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))
     if flag.name == "unrelated":
-        text = _("Correlation with the others: {own}. Typical of the others: {others}.")
-        parts.append(text.format(own=f"{flag.value or 0:.2f}", others=f"{flag.expected or 0:.2f}"))
+        parts.append(
+            _("Correlation with the others: {own}. Typical of the others: {others}.").format(
+                own=f"{flag.value or 0:.2f}", others=f"{flag.expected or 0:.2f}"
+            )
+        )
     elif flag.name == "position":
         parts.append(
             _("Expected if positions did not matter: {n}.").format(n=f"{flag.expected or 0:.1f}")
@@ -313,10 +318,6 @@ def rated_candidates(submission: Submission, item: Item) -> list[dict[str, Any]]
         else:
             others[one.candidate_id, one.question_id].append(one.value)
     position = {key: number for number, key in enumerate(submission.shown_order)}
-    in_order = sorted(
-        item.candidates.select_related("picture").defer("picture__content"),
-        key=lambda one: (position.get(one.key, len(position)), one.position),
-    )
     return [
         {
             "letter": letter_at(number),
@@ -327,7 +328,12 @@ def rated_candidates(submission: Submission, item: Item) -> list[dict[str, Any]]
                 if pair[0] == candidate.pk
             ],
         }
-        for number, candidate in enumerate(in_order)
+        for number, candidate in enumerate(
+            sorted(
+                item.candidates.select_related("picture").defer("picture__content"),
+                key=lambda one: (position.get(one.key, len(position)), one.position),
+            )
+        )
     ]
 
 

@@ -119,8 +119,9 @@ def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -
 
 def _waiting_decisions(home: Home) -> Iterator[Decision]:
     # The batches of each study together: they are decided on the same page.
-    reviewed = home.current_standings(Permission.REVIEW)
-    for pk, standings in group_values((study.pk, standing) for study, standing in reviewed).items():
+    for pk, standings in group_values(
+        (study.pk, standing) for study, standing in home.current_standings(Permission.REVIEW)
+    ).items():
         for find in (_reviews, _appeals, _unreadable):
             yield from find(home.current[pk], standings)
     for study, standing in home.current_standings(Permission.SPEND):
@@ -207,10 +208,10 @@ def _unreadable(study: Study, standings: Sequence[BatchStanding]) -> Iterator[De
         return
     n = sum(one.n_unreadable for one in of_batches)
     usd = sum((one.unreadable_usd for one in of_batches), Decimal(0))
-    fact = ngettext("%(n)s answer could not be read.", "%(n)s answers could not be read.", n)
     yield Decision(
         "warning",
-        fact % {"n": f"{n:,}"},
+        ngettext("%(n)s answer could not be read.", "%(n)s answers could not be read.", n)
+        % {"n": f"{n:,}"},
         ngettext("See why", "See why for %(n)s", n) % {"n": f"{n:,}"},
         _page("answers", study),
         _("Unless rejected they cost $%(usd).2f with fees.") % {"usd": usd} if usd else "",
@@ -257,14 +258,13 @@ def _ends(study: Study, standing: BatchStanding) -> Iterator[Decision]:
 
 
 def _pay_under_floors(home: Home) -> Iterator[Decision]:
-    newest = {
-        study.pk: (study, standing)
-        for study, standing in home.current_standings(Permission.SPEND)
-        if study.team and study.team.wage_floor_usd and standing.batch.n_collected
-    }
     open_ones = [
         (study, standing)
-        for study, standing in newest.values()
+        for study, standing in {
+            study.pk: (study, standing)
+            for study, standing in home.current_standings(Permission.SPEND)
+            if study.team and study.team.wage_floor_usd and standing.batch.n_collected
+        }.values()
         if not standing.batch.is_recruited and standing.batch.closed_at is None
     ]
     durations = durations_of_batches([(standing.batch, study) for study, standing in open_ones])
@@ -280,18 +280,18 @@ def _pay_under_floors(home: Home) -> Iterator[Decision]:
         note = _(
             "%(n)s of %(wanted)s collected, median %(time)s. At $%(usd).2f a HIT the floor is met."
         )
-        facts = {
-            "n": f"{standing.batch.n_collected:,}",
-            "wanted": f"{standing.n_offered:,}",
-            "time": duration_words(duration.typical_seconds),
-            "usd": reward_for(floor, duration),
-        }
         yield Decision(
             "warning",
             fact % {"pk": standing.batch.pk, "wage": wage, "floor": floor},
             _("Set the pay"),
             _page("launch", study),
-            note % facts,
+            note
+            % {
+                "n": f"{standing.batch.n_collected:,}",
+                "wanted": f"{standing.n_offered:,}",
+                "time": duration_words(duration.typical_seconds),
+                "usd": reward_for(floor, duration),
+            },
             "pay",
             **_about(study),
             since=standing.batch.created_at,

@@ -111,10 +111,9 @@ class LinksView:
 
 
 def person_rows(batch: Batch) -> list[PersonRow]:
-    people = InvitedPerson.objects.filter(study__batch=batch)
     return [
         PersonRow(person, _status(person), _annotator(batch, batch.study, person))
-        for person in people.order_by("pk")
+        for person in InvitedPerson.objects.filter(study__batch=batch).order_by("pk")
     ]
 
 

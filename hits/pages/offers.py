@@ -276,17 +276,17 @@ def proposed(batch: Batch, duration: Duration) -> dict[str, Any]:
     )
     minutes = max(1, round(n_items * duration.typical_seconds / 60))
     reward = max(CENT, (PROPOSED_HOURLY * minutes / 60).quantize(CENT))
-    excluded = (
-        Recruitment.objects.of(batch.study)
-        .exclude(public_id="")
-        .exclude(batch=batch)
-        .filter(batch__round__in=batch.excluded_rounds)
-    )
     return {
         "items": n_items,
         "minutes": min(minutes, MOST_MINUTES),
         "reward": f"{reward:.2f}",
-        "excluded": list(excluded.values_list("pk", flat=True)),
+        "excluded": list(
+            Recruitment.objects.of(batch.study)
+            .exclude(public_id="")
+            .exclude(batch=batch)
+            .filter(batch__round__in=batch.excluded_rounds)
+            .values_list("pk", flat=True)
+        ),
     }
 
 

@@ -84,9 +84,8 @@ def checks_of(data: Data, before: ProtocolDocument) -> dict[str, Any]:
     stored = plain_document(before).get("checks", [])
     n = count_in(data, "n_checks", MOST_CHECKS)
     earlier = [*stored, *({} for _each in range(n))]
-    checks = [_check(data, index, earlier[index]) for index in range(n)]
     return {
-        "checks": checks,
+        "checks": [_check(data, index, earlier[index]) for index in range(n)],
         "holding_flags": [name for name in FLAG_NAMES if f"holding-{name}" in data],
     }
 
@@ -207,8 +206,9 @@ def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow
         questions = list(dict.fromkeys([*names, *([check.question] if check.question else [])]))
         cases = list(enumerate(displayed))
         choices = value_choices(checked_question(document, check), [c.value for c in check.cases])
-        texts = wrong.get(index, [])
-        rows.append(CheckRow(index, check, cases, questions, n_hidden, texts, choices))
+        rows.append(
+            CheckRow(index, check, cases, questions, n_hidden, wrong.get(index, []), choices)
+        )
     return rows
 
 
@@ -283,14 +283,13 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
         "wording": text_in(data, "reason-wording").strip()
     }
     values["time"] = read_fields(data, "time-", Time)
-    lists = {
-        name: text_in(data, f"qualifications-{name}").replace(",", " ").split()
-        for name in ("countries", "languages", "excluded_studies")
-    }
     values["qualifications"] = {
         **values.get("qualifications", {}),
         **read_fields(data, "qualifications-", Qualifications),
-        **lists,
+        **{
+            name: text_in(data, f"qualifications-{name}").replace(",", " ").split()
+            for name in ("countries", "languages", "excluded_studies")
+        },
         **tests_of(data),
         **practice_in(data),
     }
@@ -401,9 +400,8 @@ def new_question(kind: str) -> ProtocolQuestion:
                 "rating", "likert", _("How good is the response?"), points=points
             )
         case "category":
-            labels = (_("Yes"), _("No"))
             return ProtocolQuestion(
-                "choice", "category", _("Is the response correct?"), categories=labels
+                "choice", "category", _("Is the response correct?"), categories=(_("Yes"), _("No"))
             )
         case "check":
             return ProtocolQuestion(

@@ -135,8 +135,7 @@ def _to_read(job: Job) -> Collection[Permission]:
     # Only a finished collection tells nothing but a count of answers.
     if job.state != Job.State.DONE:
         return {Permission.VIEW_MONEY, Permission.VIEW_WORKERS}
-    is_count = job.kind in (COLLECT, COLLECT_NEW, ANSWER_BY_CROWD)
-    return set() if is_count else {Permission.VIEW_MONEY}
+    return set() if job.kind in (COLLECT, COLLECT_NEW, ANSWER_BY_CROWD) else {Permission.VIEW_MONEY}
 
 
 for kind, page, control in (

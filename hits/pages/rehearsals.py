@@ -163,11 +163,13 @@ class RehearsalStep:
     @property
     def findings(self) -> list[FindingRow]:
         record = self.report.record["findings"] if self.report else []
-        named = {key for finding in record for key in finding.get("items", [])[:MOST_NAMED]}
-        items = self.study.items.filter(key__in=named).order_by()
         addresses = {
             key: reverse("console:try-item", args=[self.study.slug, pk])
-            for key, pk in items.values_list("key", "pk")
+            for key, pk in self.study.items.filter(
+                key__in={key for finding in record for key in finding.get("items", [])[:MOST_NAMED]}
+            )
+            .order_by()
+            .values_list("key", "pk")
         }
         rows = []
         for finding in record:
@@ -234,8 +236,7 @@ def _shorten(items: list[str]) -> str:
 def rehearsal_step(request: HttpRequest, study: Study) -> RehearsalStep:
     """For any page that includes `hits/launch/_rehearsal.html`, as `step`."""
     data = request.POST if request.method == "POST" else None
-    is_naming = Permission.VIEW_SYSTEMS in page_permissions(request)
-    return RehearsalStep(study, is_naming, data)
+    return RehearsalStep(study, Permission.VIEW_SYSTEMS in page_permissions(request), data)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -406,9 +406,11 @@ def _is_stored(request: HttpRequest, study: Study, form: ReasonForm) -> bool:
     try:
         with transaction.atomic():
             form.instance.team = study.team
-            reason = form.save()
             record(
-                team=study.team, actor=person(request), action="reason.set", subject=reason.title
+                team=study.team,
+                actor=person(request),
+                action="reason.set",
+                subject=form.save().title,
             )
     except IntegrityError:
         form.add_error("title", _("There is a template of this name already; delete it first."))

@@ -292,8 +292,9 @@ class ProtocolView:
             answers = f"{least}" if least == most else _("%(a)d to %(b)d") % {"a": least, "b": most}
             per_page = ngettext("%(n)s answer per page", "%(n)s answers per page", most)
             text = f"{text}; {per_page % {'n': answers}}"
-        reasons = {"page": _("a reason per page"), "choice": _("a reason per choice")}
-        reason = reasons.get(self.document.reason.rule)
+        reason = {"page": _("a reason per page"), "choice": _("a reason per choice")}.get(
+            self.document.reason.rule
+        )
         return f"{text}; {reason}" if reason else text
 
     def _answers_on_page(self, n_candidates: int) -> int:

@@ -64,12 +64,11 @@ def _ruler(precision: Precision) -> dict[str, Any] | None:
     per_unit = RULER_WIDTH / (high - low)
     whole = int(high - low)
     step = 1 if whole + 1 <= MOST_TICKS and whole == high - low else (high - low) / 4
-    n_steps = round((high - low) / step)
     return {
         "width": RULER_WIDTH,
         "ticks": [
             {"x": round(n * step * per_unit, 1), "text": f"{low + n * step:g}"}
-            for n in range(n_steps + 1)
+            for n in range(round((high - low) / step) + 1)
         ],
         "x": round((RULER_WIDTH - precision.difference * per_unit) / 2, 1),
         "length": round(precision.difference * per_unit, 1),

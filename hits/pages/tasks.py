@@ -92,15 +92,14 @@ def begin_task(
     task = next((task for task in TASKS if task.name == name), TASKS[0])
     before = next((each for each in earlier if task_of(each) == task), None)
     template = before or read_protocol(task.templates[0])
-    written = {
-        name: getattr(document, name)
-        for name in WRITTEN
-        if getattr(document, name)
-        and all(getattr(document, name) != getattr(each, name) for each in _shipped())
-    }
     return replace(
         template,
-        **written,
+        **{
+            name: getattr(document, name)
+            for name in WRITTEN
+            if getattr(document, name)
+            and all(getattr(document, name) != getattr(each, name) for each in _shipped())
+        },
         language=document.language,
         direction=document.direction,
         display=document.display,

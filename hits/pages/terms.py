@@ -266,8 +266,9 @@ class LaunchForm(forms.Form):
                 self.add_error(name, self.fields[name].error_messages["required"])
         name = "hits_per_person"
         if data.get("source") == LINKS and name not in self.errors and not data.get(name):
-            text = self.fields[name].error_messages["required"]
-            self.add_error(name, ValidationError(text, code="required"))
+            self.add_error(
+                name, ValidationError(self.fields[name].error_messages["required"], code="required")
+            )
         data["is_recruited"] = bool(data.get("source"))
         data["is_invited"] = data.get("source") == LINKS
         earlier, round_ = data.get("of_round"), data.get("round")
@@ -389,8 +390,9 @@ def further_round(batches: Iterable[Batch]) -> FurtherRound | None:
     if not any(batch.n_collected for batch in first):
         return None
     n_asked = items_of_round(first[0].study_id, first[0].round).count()
-    n_items = _second_round_size(first[0], n_asked)
-    return FurtherRound(first[0], ordered[-1].round + 1, n_items, n_asked)
+    return FurtherRound(
+        first[0], ordered[-1].round + 1, _second_round_size(first[0], n_asked), n_asked
+    )
 
 
 def _second_round_size(batch: Batch, n_items: int) -> int:
@@ -421,10 +423,9 @@ def _terms_of(batch: Batch) -> dict[str, Any]:
         *("max_assignments", "round"),
     )
     who = who_may_work(batch)
-    source = LINKS if batch.is_invited else RECRUITER if batch.is_recruited else MARKETPLACE
     return {
         **{name: getattr(batch, name) for name in names},
-        "source": source,
+        "source": LINKS if batch.is_invited else RECRUITER if batch.is_recruited else MARKETPLACE,
         "hits_per_person": _hits_per_person(batch.max_per_worker),
         "of_round": batch.selection.get(OF_ROUND) or "",
         "excluded_rounds": ", ".join(map(str, batch.excluded_rounds)),

@@ -133,14 +133,14 @@ def _places_in_vain(study_ids: Iterable[int]) -> Iterator[tuple[Batch, Decision]
 
 
 def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
-    message = ngettext(
-        "A worker asks you to look again at a rejection.",
-        "%(n)s workers ask you to look again at a rejection.",
-        n,
-    )
     return Decision(
         "error",
-        message % {"n": f"{n:,}"},
+        ngettext(
+            "A worker asks you to look again at a rejection.",
+            "%(n)s workers ask you to look again at a rejection.",
+            n,
+        )
+        % {"n": f"{n:,}"},
         ngettext("Read the appeal", "Read %(n)s appeals", n) % {"n": f"{n:,}"},
         reverse("console:review", args=[study.slug], query={"show": "rejected"}),
         **details,
@@ -158,14 +158,14 @@ def inquiry_decision(study: Study, n: int) -> Decision:
 
 
 def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
-    message = ngettext(
-        "%(n)s candidate on which annotators disagree widely.",
-        "%(n)s candidates on which annotators disagree widely.",
-        n,
-    )
     return Decision(
         "info",
-        message % {"n": f"{n:,}"},
+        ngettext(
+            "%(n)s candidate on which annotators disagree widely.",
+            "%(n)s candidates on which annotators disagree widely.",
+            n,
+        )
+        % {"n": f"{n:,}"},
         _("Decide %(n)s") % {"n": f"{n:,}"},
         reverse("console:adjudication", args=[study.slug]),
         **details,
@@ -233,16 +233,16 @@ def decisions_of(
 
 def _rejections(study: Study) -> Iterator[Decision]:
     for batch, n in missing_after_rejections(study):
-        message = ngettext(
-            "%(n)s judgment of batch %(pk)s is missing: its submission was rejected, and nobody is "
-            "asked for another.",
-            "%(n)s judgments of batch %(pk)s are missing: their submissions were rejected, and "
-            "nobody is asked for others.",
-            n,
-        )
         yield Decision(
             "warning",
-            message % {"n": f"{n:,}", "pk": batch.pk},
+            ngettext(
+                "%(n)s judgment of batch %(pk)s is missing: its submission was rejected, and "
+                "nobody is asked for another.",
+                "%(n)s judgments of batch %(pk)s are missing: their submissions were rejected, "
+                "and nobody is asked for others.",
+                n,
+            )
+            % {"n": f"{n:,}", "pk": batch.pk},
             _("Offer again"),
             reverse("console:batch-change", args=[study.slug, batch.pk, "repost"]),
         )

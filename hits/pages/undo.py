@@ -83,8 +83,9 @@ def _changed_path(before: Any, after: Any) -> FaultPath | None:
         return None
     pairs: list[tuple[str | int, Any, Any]] = []
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        names = dict.fromkeys([*before, *after])
-        pairs = [(name, before.get(name), after.get(name)) for name in names]
+        pairs = [
+            (name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after])
+        ]
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = [(n, *pair) for n, pair in enumerate(zip(before, after, strict=True))]
     differing = [pair for pair in pairs if pair[1] != pair[2]]

@@ -81,9 +81,11 @@ def authenticate(
             "UnrecognizedClientException",
             "The security token included in the request is invalid.",
         )
-    expected = _signature(request, authorization, secret, signed_at)
     require(
-        hmac.compare_digest(expected.encode(), authorization.signature.encode()),
+        hmac.compare_digest(
+            _signature(request, authorization, secret, signed_at).encode(),
+            authorization.signature.encode(),
+        ),
         _invalid(
             "The request signature we calculated does not match the signature you provided. "
             "Check your AWS Secret Access Key and signing method. "
@@ -160,16 +162,15 @@ def _canonical(request: ReceivedRequest, signed_headers: tuple[str, ...]) -> str
     )
     # Encoded twice: once as it was on the wire, once more for the signature.
     path = quote(quote(request.path, "/" + UNRESERVED), "/" + UNRESERVED)
-    headers = (
-        f"{name}:{re.sub(' +', ' ', request.headers.get(name, '').strip())}\n"
-        for name in signed_headers
-    )
     return "\n".join(
         (
             request.method,
             path,
             "&".join(f"{name}={value}" for name, value in encoded),
-            "".join(headers),
+            "".join(
+                f"{name}:{re.sub(' +', ' ', request.headers.get(name, '').strip())}\n"
+                for name in signed_headers
+            ),
             ";".join(signed_headers),
             hashlib.sha256(request.body).hexdigest(),
         )

@@ -91,14 +91,16 @@ def _money(hits: QuerySet[Hit]) -> dict[str, str]:
     entries = LedgerEntry.objects.filter(transaction__hit__in=hits)
     earned, fees = Q(account__kind=AccountKind.EARNINGS), Q(account__kind=AccountKind.FEES)
     payment, bonus = Q(transaction__kind=Kind.PAYMENT), Q(transaction__kind=Kind.BONUS)
-    sums = entries.aggregate(
-        rewards_usd=Sum("amount_usd", filter=earned & payment),
-        fees_usd=Sum("amount_usd", filter=fees & payment),
-        bonuses_usd=Sum("amount_usd", filter=earned & bonus),
-        bonus_fees_usd=Sum("amount_usd", filter=fees & bonus),
-        held_usd=Sum("amount_usd", filter=Q(account__kind=AccountKind.HELD)),
-    )
-    return {name: f"{amount or NOTHING:.2f}" for name, amount in sums.items()}
+    return {
+        name: f"{amount or NOTHING:.2f}"
+        for name, amount in entries.aggregate(
+            rewards_usd=Sum("amount_usd", filter=earned & payment),
+            fees_usd=Sum("amount_usd", filter=fees & payment),
+            bonuses_usd=Sum("amount_usd", filter=earned & bonus),
+            bonus_fees_usd=Sum("amount_usd", filter=fees & bonus),
+            held_usd=Sum("amount_usd", filter=Q(account__kind=AccountKind.HELD)),
+        ).items()
+    }
 
 
 def _assignments(hits: QuerySet[Hit]) -> dict[str, Any]:
@@ -164,8 +166,9 @@ def answer(request: HttpRequest, requester: Requester) -> JsonResponse:
     assignment_id, text = body.get("assignment_id"), body.get("answer")
     if not isinstance(assignment_id, str) or not isinstance(text, str):
         raise InvalidParameter("'assignment_id' and 'answer' must be texts.")
-    answered = answer_appeal(requester=requester, assignment_id=assignment_id, answer=text)
-    return JsonResponse(_described(answered))
+    return JsonResponse(
+        _described(answer_appeal(requester=requester, assignment_id=assignment_id, answer=text))
+    )
 
 
 def _described(appeal: Appeal) -> dict[str, Any]:
@@ -321,14 +324,16 @@ def requesters(request: HttpRequest) -> JsonResponse:
         display_name=display_name or "",
         deposit_usd=None if funds is None else parse_amount(funds),
     )
-    content = {
-        "requester": key.requester.name,
-        "requester_id": key.requester.public_id,
-        "access_key_id": key.access_key_id,
-        "secret_access_key": key.secret_access_key,
-        "balance_usd": str(ledger.balance_of(ledger.available_account(key.requester))),
-    }
-    return JsonResponse(content, status=201)
+    return JsonResponse(
+        {
+            "requester": key.requester.name,
+            "requester_id": key.requester.public_id,
+            "access_key_id": key.access_key_id,
+            "secret_access_key": key.secret_access_key,
+            "balance_usd": str(ledger.balance_of(ledger.available_account(key.requester))),
+        },
+        status=201,
+    )
 
 
 @operator_signed

@@ -47,8 +47,9 @@ def must_drop(name: str) -> bool:
 
 
 def _take(name: str, kind: Kind) -> Fault | None:
-    due = Fault.objects.filter(kind=kind, operation__in=(name, ANY_OPERATION), remaining__gt=0)
-    for fault in due.order_by("pk"):
+    for fault in Fault.objects.filter(
+        kind=kind, operation__in=(name, ANY_OPERATION), remaining__gt=0
+    ).order_by("pk"):
         if Fault.objects.filter(pk=fault.pk, remaining__gt=0).update(remaining=F("remaining") - 1):
             return fault
     return None
@@ -104,8 +105,9 @@ def faults_page(request: HttpRequest) -> JsonResponse:
     elif request.method == "POST":
         _add_fault(read_object(request))
     faults = Fault.objects.filter(remaining__gt=0).order_by("pk")
-    fields = ("operation", "kind", "remaining", "delay_seconds")
-    return JsonResponse({"faults": list(faults.values(*fields))})
+    return JsonResponse(
+        {"faults": list(faults.values("operation", "kind", "remaining", "delay_seconds"))}
+    )
 
 
 @testing_only("POST")

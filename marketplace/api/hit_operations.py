@@ -35,8 +35,9 @@ from marketplace.recruiting import intents, rules
 
 @operation("CreateHITType")
 def create_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    hit_type = publish_hit_type(requester=requester, values=type_values(parameters))
-    return {"HITTypeId": hit_type.public_id}
+    return {
+        "HITTypeId": publish_hit_type(requester=requester, values=type_values(parameters)).public_id
+    }
 
 
 def type_values(parameters: Parameters) -> HitTypeValues:

@@ -190,10 +190,12 @@ def _echo(value: Any) -> str:
 
 
 def _mistyped(value: Any, expected: str) -> ProtocolError:
-    names = {bool: "BOOLEAN_VALUE", str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}
-    received = names.get(
-        type(value), "LIST_VALUE" if isinstance(value, list) else "STRUCTURE_VALUE"
-    )
+    received = {
+        bool: "BOOLEAN_VALUE",
+        str: "STRING_VALUE",
+        int: "NUMBER_VALUE",
+        float: "NUMBER_VALUE",
+    }.get(type(value), "LIST_VALUE" if isinstance(value, list) else "STRUCTURE_VALUE")
     return _unreadable(f"{received} can not be converted to {expected}")
 
 

@@ -114,15 +114,16 @@ def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
     studies = RecruitedStudy.objects.filter(requester=requester)
     if prefix:
         studies = studies.filter(annotation_prefix=prefix)
-    content = {
-        "recruiters": recruiters_of(requester),
-        "studies": studies_of(studies),
-        "calls": calls_of(studies, has_ids=is_owners_request(request)),
-        "refused_bonuses": refused_bonuses_of(studies),
-        "participations": participations_of(studies),
-        "withdrawn": withdrawn_of(studies),
-    }
-    return JsonResponse(content)
+    return JsonResponse(
+        {
+            "recruiters": recruiters_of(requester),
+            "studies": studies_of(studies),
+            "calls": calls_of(studies, has_ids=is_owners_request(request)),
+            "refused_bonuses": refused_bonuses_of(studies),
+            "participations": participations_of(studies),
+            "withdrawn": withdrawn_of(studies),
+        }
+    )
 
 
 @requester_signed
@@ -142,14 +143,17 @@ def connect(request: HttpRequest, requester: Requester) -> JsonResponse:
     Access: whoever holds an access key; of its requester alone.
     """
     body = Body(request)
-    connection = request_connection(
-        requester=requester,
-        name=body.text("name", most=100),
-        token=body.text("token", most=500),
-        workspace=body.text("workspace", most=64),
-        project=body.text("project", most=64, default=""),
+    return JsonResponse(
+        {
+            "recruiter": request_connection(
+                requester=requester,
+                name=body.text("name", most=100),
+                token=body.text("token", most=500),
+                workspace=body.text("workspace", most=64),
+                project=body.text("project", most=64, default=""),
+            ).public_id
+        }
     )
-    return JsonResponse({"recruiter": connection.public_id})
 
 
 @requester_signed
@@ -183,13 +187,14 @@ def draft(request: HttpRequest, requester: Requester) -> JsonResponse:
     Access: whoever holds an access key; of its requester's HITs alone.
     """
     body = Body(request)
-    study = request_draft(
-        connection=recruiter_of(requester, body),
-        hit_type=hit_type_of(requester, body),
-        values=posting_of(requester, body),
-        request_token=body.text("request_token", most=64),
+    return _described(
+        request_draft(
+            connection=recruiter_of(requester, body),
+            hit_type=hit_type_of(requester, body),
+            values=posting_of(requester, body),
+            request_token=body.text("request_token", most=64),
+        )
     )
-    return _described(study)
 
 
 @requester_signed

@@ -142,9 +142,10 @@ class Body:
 
 def recruiter_of(requester: Requester, body: Body) -> RecruiterConnection:
     key = body.text("recruiter", most=LONGEST_ID)
-    rows = RecruiterConnection.objects.filter(requester=requester, public_id=key)
     return first_or_raise(
-        rows.select_related("requester"),
+        RecruiterConnection.objects.filter(requester=requester, public_id=key).select_related(
+            "requester"
+        ),
         InvalidParameter(f"There is no recruiter {key}.", code="unknown_recruiter"),
     )
 

@@ -67,16 +67,18 @@ def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, An
     others = intents.request_messages(
         requester=requester, worker_ids=parameters["WorkerIds"], **message
     )
-    undelivered = messages.notify_workers(requester=requester, worker_ids=others, **message)
-    failures = [
-        {
-            "NotifyWorkersFailureCode": "HardFailure",
-            "NotifyWorkersFailureMessage": reason,
-            "WorkerId": worker_id,
-        }
-        for worker_id, reason in undelivered.items()
-    ]
-    return {"NotifyWorkersFailureStatuses": failures}
+    return {
+        "NotifyWorkersFailureStatuses": [
+            {
+                "NotifyWorkersFailureCode": "HardFailure",
+                "NotifyWorkersFailureMessage": reason,
+                "WorkerId": worker_id,
+            }
+            for worker_id, reason in messages.notify_workers(
+                requester=requester, worker_ids=others, **message
+            ).items()
+        ]
+    }
 
 
 @operation("UpdateNotificationSettings")

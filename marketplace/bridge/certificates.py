@@ -38,8 +38,9 @@ class Authority:
     certificate: x509.Certificate
 
     def pem(self) -> bytes:
-        private = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return private + self.certificate.public_bytes(Encoding.PEM)
+        return self.key.private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        ) + self.certificate.public_bytes(Encoding.PEM)
 
 
 def prepare_authority(folder: Path) -> tuple[Authority, Path]:
@@ -76,14 +77,16 @@ def issue_certificate(
     builder = _builder(authority.certificate.subject, _name("Assay bridge"), SERVER_LIFE)
     names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
     return (
         builder.public_key(key.public_key())
         .add_extension(names, critical=False)
         .add_extension(usage, critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(identifier, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()),
+            critical=False,
+        )
         .sign(authority.key, hashes.SHA256())
     )
 
@@ -91,12 +94,13 @@ def issue_certificate(
 def _create(file: Path) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(f"Assay MTurk bridge {secrets.token_hex(4)}")
-    permitted = [x509.DNSName(host) for host in AMAZON_HOSTS]
     certificate = (
         _builder(name, name, AUTHORITY_LIFE)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.NameConstraints(permitted, None), critical=True)
+        .add_extension(
+            x509.NameConstraints([x509.DNSName(host) for host in AMAZON_HOSTS], None), critical=True
+        )
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())

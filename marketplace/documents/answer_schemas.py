@@ -149,8 +149,7 @@ class _Check:
         if isinstance(value, list):
             return ("array", *map(self.canonical, value))
         if isinstance(value, dict):
-            parts = ((key, self.canonical(each)) for key, each in value.items())
-            return ("object", frozenset(parts))
+            return ("object", frozenset((key, self.canonical(each)) for key, each in value.items()))
         return ("boolean" if isinstance(value, bool) else "", value)
 
     def run(self, value: Any, schema: Any, path: str) -> bool:
@@ -185,8 +184,9 @@ def _bound(
     size: Callable[[Any], Any] = lambda value: value,
 ) -> Keyword:
     def check(run: _Check, value: Any, schema: Any, path: str) -> bool:
-        right = is_within(size(value), schema[keyword])
-        return right or run.fail(path, problem.format(schema[keyword]))
+        return is_within(size(value), schema[keyword]) or run.fail(
+            path, problem.format(schema[keyword])
+        )
 
     return check
 
@@ -201,13 +201,15 @@ def _type(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 def _enum(run: _Check, value: Any, schema: Any, path: str) -> bool:
     canonical = run.canonical(value)
-    right = any(run.canonical(each) == canonical for each in schema["enum"])
-    return right or run.fail(path, "is not one of its values")
+    return any(run.canonical(each) == canonical for each in schema["enum"]) or run.fail(
+        path, "is not one of its values"
+    )
 
 
 def _const(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    right = bool(run.canonical(value) == run.canonical(schema["const"]))
-    return right or run.fail(path, f"is not {schema['const']!r}")
+    return bool(run.canonical(value) == run.canonical(schema["const"])) or run.fail(
+        path, f"is not {schema['const']!r}"
+    )
 
 
 def _required(run: _Check, value: Any, schema: Any, path: str) -> bool:
@@ -249,8 +251,9 @@ def _contains(run: _Check, value: Any, schema: Any, path: str) -> bool:
 def _unique(run: _Check, value: Any, schema: Any, path: str) -> bool:
     if not schema["uniqueItems"]:
         return True
-    canonical = {run.canonical(item) for item in value}
-    return len(canonical) == len(value) or run.fail(path, "has the same part twice")
+    return len({run.canonical(item) for item in value}) == len(value) or run.fail(
+        path, "has the same part twice"
+    )
 
 
 def _all_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
@@ -258,13 +261,15 @@ def _all_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _any_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    right = any(run.fits(value, each) for each in schema["anyOf"])
-    return right or run.fail(path, "is not as it may be")
+    return any(run.fits(value, each) for each in schema["anyOf"]) or run.fail(
+        path, "is not as it may be"
+    )
 
 
 def _one_of(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    right = sum(run.fits(value, each) for each in schema["oneOf"]) == 1
-    return right or run.fail(path, "is not as it may be")
+    return sum(run.fits(value, each) for each in schema["oneOf"]) == 1 or run.fail(
+        path, "is not as it may be"
+    )
 
 
 def _not(run: _Check, value: Any, schema: Any, path: str) -> bool:
@@ -272,8 +277,9 @@ def _not(run: _Check, value: Any, schema: Any, path: str) -> bool:
 
 
 def _if(run: _Check, value: Any, schema: Any, path: str) -> bool:
-    branch = "then" if run.fits(value, schema["if"]) else "else"
-    return run.run(value, schema.get(branch, True), path)
+    return run.run(
+        value, schema.get("then" if run.fits(value, schema["if"]) else "else", True), path
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -202,12 +202,13 @@ VERBATIM = {"\r": "&#13;"}
 def render_answers(fields: Iterable[tuple[str, Sequence[str]]]) -> str:
     """The document for these form fields, in order. Several values of a name are joined with "|";
     a character that XML cannot contain becomes U+FFFD."""
-    answers = "".join(
-        f"<Answer><QuestionIdentifier>{escaped(name)}</QuestionIdentifier>"
-        f"<FreeText>{escaped('|'.join(values))}</FreeText></Answer>"
-        for name, values in fields
+    return document(
+        "".join(
+            f"<Answer><QuestionIdentifier>{escaped(name)}</QuestionIdentifier>"
+            f"<FreeText>{escaped('|'.join(values))}</FreeText></Answer>"
+            for name, values in fields
+        )
     )
-    return document(answers)
 
 
 def document(answers: str) -> str:

@@ -106,8 +106,9 @@ class Pattern:
     @cached_property
     def compiled(self) -> regex.Pattern[str]:
         # The library's own cache would keep hundreds of large expressions.
-        flags = regex.IGNORECASE if self.ignores_case else 0
-        return regex.compile(self.expression, flags, cache_pattern=False)
+        return regex.compile(
+            self.expression, regex.IGNORECASE if self.ignores_case else 0, cache_pattern=False
+        )
 
 
 def check_patterns(elements: Iterable[Element]) -> None:

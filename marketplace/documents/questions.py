@@ -92,10 +92,11 @@ class FormQuestion:
 
     @property
     def title(self) -> str:
-        words = next((content.text for content in self.content if content.text), "")
-        return shorten(words, 60, placeholder="…") or _("Question %(number)s") % {
-            "number": self.number
-        }
+        return shorten(
+            next((content.text for content in self.content if content.text), ""),
+            60,
+            placeholder="…",
+        ) or _("Question %(number)s") % {"number": self.number}
 
     @property
     def selection(self) -> Selection | None:

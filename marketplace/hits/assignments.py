@@ -196,9 +196,10 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
 
 def find_group(public_id: str) -> HitType:
     require(is_entity_id(public_id), HitTypeDoesNotExist(public_id))
-    hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
     return first_or_raise(
-        hit_types.select_related("requester", "notification_setting"),
+        HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id)).select_related(
+            "requester", "notification_setting"
+        ),
         HitTypeDoesNotExist(public_id),
     )
 
@@ -227,12 +228,11 @@ def create_assignment(
         require_acceptance(worker, hit.hit_type)
     duration = timedelta(seconds=hit.hit_type.assignment_duration_seconds)
     is_paid_here = worker.paid_by == PaidBy.LEDGER
-    promised_usd = hit.hit_type.reward_usd if is_paid_here else ledger.NOTHING
     assignment = Assignment.objects.create(
         hit=hit,
         worker=worker,
         slot=_lowest_free_slot(hit),
-        reward_usd=promised_usd,
+        reward_usd=hit.hit_type.reward_usd if is_paid_here else ledger.NOTHING,
         fee_usd=hit.fee_usd if is_paid_here else ledger.NOTHING,
         paid_by=worker.paid_by,
         accepted_at=now,

@@ -171,8 +171,11 @@ def refuse_repetition(
     rows: QuerySet[Any], requester: Requester, token: str | None, error: Callable[[str], Exception]
 ) -> None:
     """Raise the error of the row's id if the requester used the token before."""
-    own = rows.filter(requester=requester, unique_request_token=token)
-    earlier = None if token is None else own.first()
+    earlier = (
+        None
+        if token is None
+        else rows.filter(requester=requester, unique_request_token=token).first()
+    )
     if earlier is not None:
         raise error(earlier.public_id)
 
@@ -279,8 +282,9 @@ def _lock_hit(
     )
     lifecycle.apply_time(hit, now=now)
     if is_changed and hit.status == Hit.Status.DISPOSED:
-        allowed = "Assignable, Unassignable, Reviewable, Reviewing"
-        raise InvalidHitState(_state_message(hit, allowed))
+        raise InvalidHitState(
+            _state_message(hit, "Assignable, Unassignable, Reviewable, Reviewing")
+        )
     return hit
 
 

@@ -47,8 +47,9 @@ def save_draft(
 
 
 def delete_closed_drafts() -> int:
-    closed = AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED)
-    return closed.delete()[0]
+    return AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED).delete()[
+        0
+    ]
 
 
 def _write(assignment: Assignment, values: dict[str, object], base_revision: int) -> bool:

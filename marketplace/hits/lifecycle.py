@@ -141,8 +141,7 @@ def _status(hit: Hit, tally: Tally, *, now: datetime) -> Hit.Status:
         return Hit.Status.UNASSIGNABLE
     if tally.submitted == 0 and _disposal_date(hit, tally, now=now) <= now:
         return disposed
-    is_reviewing = hit.status == Hit.Status.REVIEWING
-    return Hit.Status.REVIEWING if is_reviewing else Hit.Status.REVIEWABLE
+    return Hit.Status.REVIEWING if hit.status == Hit.Status.REVIEWING else Hit.Status.REVIEWABLE
 
 
 def _disposal_date(hit: Hit, tally: Tally, *, now: datetime) -> datetime:
@@ -158,7 +157,6 @@ def _next_transition(hit: Hit, tally: Tally, *, now: datetime) -> datetime | Non
     times = [tally.next_deadline, tally.next_auto_approval]
     if hit.expiration > now:
         times.append(hit.expiration)
-    is_quiet = tally.accepted == tally.submitted == 0
-    if is_quiet and hit.status != Hit.Status.ASSIGNABLE:
+    if tally.accepted == tally.submitted == 0 and hit.status != Hit.Status.ASSIGNABLE:
         times.append(_disposal_date(hit, tally, now=now))
     return min((at for at in times if at), default=None)

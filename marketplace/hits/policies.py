@@ -127,7 +127,6 @@ class _Report:
         error: MarketplaceError | None = None,
     ) -> None:
         statuses = ReviewAction.Status
-        code = f"AWS.MechanicalTurk.{ERROR_CODES[type(error)]}" if error else ""
         ReviewAction.objects.create(
             policy=self.policy,
             name=name,
@@ -135,7 +134,7 @@ class _Report:
             target_id=target.public_id,
             status=statuses.FAILED if error else statuses.SUCCEEDED,
             result=result,
-            error_code=code,
+            error_code=f"AWS.MechanicalTurk.{ERROR_CODES[type(error)]}" if error else "",
             completed_at=self.now,
         )
 
@@ -204,8 +203,9 @@ def _record_agreement(
     report: _Report, hit: Hit, plurality: Plurality, assignments: Mapping[str, Assignment]
 ) -> None:
     for question, agreement in plurality.questions.items():
-        is_agreed = agreement.agreed is not None
-        report.record_result(hit, "AgreedAnswerFound", str(is_agreed).lower(), question=question)
+        report.record_result(
+            hit, "AgreedAnswerFound", str(agreement.agreed is not None).lower(), question=question
+        )
         if agreement.agreed is not None:
             report.record_result(
                 hit, "AgreedAnswer", "|".join(sorted(agreement.agreed)), question=question

@@ -159,8 +159,11 @@ def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> A
         0 < len(answer.strip()) <= LONGEST_TEXT,
         InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters."),
     )
-    unanswered = Appeal.objects.filter(pk=stored.pk, answer="")
-    is_new = bool(unanswered.update(answer=answer.strip(), answered_at=clock.now()))
+    is_new = bool(
+        Appeal.objects.filter(pk=stored.pk, answer="").update(
+            answer=answer.strip(), answered_at=clock.now()
+        )
+    )
     stored.refresh_from_db()
     require(
         stored.answer == answer.strip(), InvalidParameter("The appeal has another answer already.")
@@ -236,9 +239,10 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
 
 
 def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
-    rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
     assignment = first_or_raise(
-        rows.select_related("worker", "hit__requester", "hit__hit_type"),
+        Assignment.objects.of(requester)
+        .filter(public_id=bonus.assignment_id)
+        .select_related("worker", "hit__requester", "hit__hit_type"),
         AssignmentDoesNotExist(bonus.assignment_id),
     )
     if assignment.worker.worker_id != bonus.worker_id:

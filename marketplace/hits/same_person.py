@@ -45,10 +45,11 @@ class SharedTrait:
 
 def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
     requester = assignment.hit.requester_id
-    salt = f"marketplace.devices.{requester}"
     values = {
         "requester_id": requester,
-        "digest": salted_hmac(salt, f"{address}\n{browser}", algorithm="sha256").hexdigest(),
+        "digest": salted_hmac(
+            f"marketplace.devices.{requester}", f"{address}\n{browser}", algorithm="sha256"
+        ).hexdigest(),
         "created_at": clock.now(),
     }
     # One statement: whoever submits waits for it.
@@ -62,10 +63,13 @@ def delete_old_prints(now: datetime) -> None:
 
 
 def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
-    prints = DevicePrint.objects.filter(
-        requester=requester, assignment__hit__requester_annotation__startswith=annotation_prefix
+    rows = (
+        DevicePrint.objects.filter(
+            requester=requester, assignment__hit__requester_annotation__startswith=annotation_prefix
+        )
+        .order_by("-pk")
+        .values_list("digest", "assignment__worker__worker_id")
     )
-    rows = prints.order_by("-pk").values_list("digest", "assignment__worker__worker_id")
     workers_of: dict[str, set[str]] = defaultdict(set)
     digests_of: dict[str, list[str]] = defaultdict(list)
     for digest, worker in rows[:MOST_PRINTS]:
@@ -90,8 +94,11 @@ MOST_ANSWERS = 20_000
 
 
 def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
-    handed_in = Assignment.objects.of(requester).handed_in()
-    mine = handed_in.filter(hit__requester_annotation__startswith=annotation_prefix)
+    mine = (
+        Assignment.objects.of(requester)
+        .handed_in()
+        .filter(hit__requester_annotation__startswith=annotation_prefix)
+    )
     return sorted(
         [
             *shared_devices(requester, annotation_prefix),

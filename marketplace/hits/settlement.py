@@ -51,8 +51,9 @@ class Tally:
 
     @property
     def taken(self) -> int:
-        n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
-        return self.counts.total() - n_released
+        return self.counts.total() - sum(
+            self.counts[status] for status in Assignment.GIVEN_UP_STATUSES
+        )
 
     def add_accepted(self, assignment: Assignment) -> None:
         self.counts[Status.ACCEPTED] += 1

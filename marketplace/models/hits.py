@@ -14,8 +14,7 @@ class HitTypeQuerySet(models.QuerySet["HitType"]):
     def open_to(self, worker: WorkerAccount, now: datetime) -> Self:
         """HIT types with HITs this worker could accept, annotated with their number and last
         expiration."""
-        workable = Hit.objects.workable_by(worker, now).values("pk")
-        return self.filter(hits__in=workable).annotate(
+        return self.filter(hits__in=Hit.objects.workable_by(worker, now).values("pk")).annotate(
             available_count=Count("hits"), last_expiration=Max("hits__expiration")
         )
 
@@ -78,15 +77,17 @@ class HitQuerySet(models.QuerySet["Hit"]):
     def locked(self) -> Self:
         """Lock only these rows until the transaction ends, and load what a change needs of their
         type. SQLite has no row locks: there the transaction, begun as IMMEDIATE, is the lock."""
-        with_type = self.select_related("hit_type__notification_setting")
-        return with_type.select_for_update(no_key=True, of=("self",))
+        return self.select_related("hit_type__notification_setting").select_for_update(
+            no_key=True, of=("self",)
+        )
 
     def not_locked_by_others(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",), skip_locked=True)
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
-        live = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
-        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(live))
+        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(
+            Exists(Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker))
+        )
 
     def with_counts(self) -> Self:
         status = "assignments__status"

@@ -141,8 +141,9 @@ def lock_accounts(requester: Requester) -> dict[str, LedgerAccount]:
 
 def lock_payouts() -> None:
     """Lock the taking and paying of earnings until the transaction ends."""
-    locked = LedgerAccount.objects.select_for_update(no_key=True)
-    locked.get_or_create(kind=AccountKind.PAYOUTS, requester=None, worker=None)
+    LedgerAccount.objects.select_for_update(no_key=True).get_or_create(
+        kind=AccountKind.PAYOUTS, requester=None, worker=None
+    )
 
 
 def balance_of(account: LedgerAccount) -> Decimal:
@@ -156,8 +157,11 @@ def balance_of(account: LedgerAccount) -> Decimal:
 def _balances_of(accounts: Sequence[LedgerAccount]) -> dict[LedgerAccount, Decimal]:
     own = [account.pk for account in accounts if account.kind in REQUESTER_KINDS]
     last = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-id")
-    rows = LedgerAccount.objects.filter(pk__in=own).order_by()
-    known = dict(rows.values_list("pk", Subquery(last.values("balance_usd")[:1])))
+    known = dict(
+        LedgerAccount.objects.filter(pk__in=own)
+        .order_by()
+        .values_list("pk", Subquery(last.values("balance_usd")[:1]))
+    )
     return {
         account: (known[account.pk] or NOTHING) if account.pk in known else balance_of(account)
         for account in accounts
@@ -207,8 +211,9 @@ def _account(
     if account is None:
         if requester is not None:
             _open_accounts(requester)
-        owner = {"requester": requester, "worker": worker}
-        account, _ = known.get_or_create(kind=kind, **owner, defaults={"payee": worker})
+        account, _ = known.get_or_create(
+            kind=kind, requester=requester, worker=worker, defaults={"payee": worker}
+        )
     return account
 
 

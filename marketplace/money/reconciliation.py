@@ -88,10 +88,12 @@ def _wrong_balances() -> Iterator[CodedText]:
 
 
 def _overdrawn_accounts() -> Iterator[CodedText]:
-    totals = LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE).annotate(
-        total=Round(Sum("entries__amount_usd"), 2)
-    )
-    for account in totals.filter(total__lt=0).order_by("pk"):
+    for account in (
+        LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE)
+        .annotate(total=Round(Sum("entries__amount_usd"), 2))
+        .filter(total__lt=0)
+        .order_by("pk")
+    ):
         yield CodedText(
             f"{account} is overdrawn by {-account.total:.2f}.",
             "overdrawn",
@@ -116,8 +118,9 @@ def _paid_twice() -> Iterator[CodedText]:
             f"Payout {payout.pk} is to a participant whom a recruiter pays.",
             "participant_payout",
         )
-    movements = LedgerTransaction.objects.filter(assignment__paid_by=PaidBy.RECRUITER)
-    for movement in movements.order_by("pk"):
+    for movement in LedgerTransaction.objects.filter(assignment__paid_by=PaidBy.RECRUITER).order_by(
+        "pk"
+    ):
         yield CodedText(
             f"Transaction {movement.pk} ({movement.kind}) is for work that a recruiter pays for.",
             "participant_payment",
@@ -148,8 +151,9 @@ def _held_for_recruited() -> Iterator[CodedText]:
 
 def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
     """Dollars by kind of account, all that was ever earned, and all that was paid out."""
-    sums = LedgerEntry.objects.order_by().values_list("account__kind")
-    held: dict[str, Decimal] = dict(sums.annotate(Sum("amount_usd")))
+    held: dict[str, Decimal] = dict(
+        LedgerEntry.objects.order_by().values_list("account__kind").annotate(Sum("amount_usd"))
+    )
     earned = LedgerEntry.objects.filter(
         account__kind=LedgerAccount.Kind.EARNINGS, amount_usd__gt=0
     ).aggregate(total=Sum("amount_usd"))["total"]

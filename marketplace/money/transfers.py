@@ -244,10 +244,11 @@ def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> Payo
     totals = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).annotate(
         total_usd=Round(Sum("entries__amount_usd"), 2)
     )
-    earned = totals.filter(total_usd__gte=max(minimum_usd, CENT))
     due = [
         (account.worker, account.total_usd.quantize(CENT))
-        for account in earned.select_related("worker").order_by("pk")
+        for account in totals.filter(total_usd__gte=max(minimum_usd, CENT))
+        .select_related("worker")
+        .order_by("pk")
     ]
     if not due:
         return None
@@ -269,10 +270,11 @@ def earned_and_not_taken() -> Decimal:
 
 def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
     yield COLUMNS
-    payouts = Payout.objects.filter(batch__in=list(batches)).select_related(
-        "batch", "worker__user", "worker__payout_method"
-    )
-    for payout in payouts.order_by("pk"):
+    for payout in (
+        Payout.objects.filter(batch__in=list(batches))
+        .select_related("batch", "worker__user", "worker__payout_method")
+        .order_by("pk")
+    ):
         yield (
             str(payout.pk),
             str(payout.batch_id),

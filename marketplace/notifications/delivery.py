@@ -253,16 +253,16 @@ def deliveries(now: datetime) -> list[Delivery]:
         Q(created_at__gte=now - SHOWN_FOR)
     )
     is_waiting = Q(next_attempt_at__isnull=False)
-    rows = (
-        open_rows.order_by()
+    by_transport: dict[str, dict[str, Any]] = {
+        row["name"]: dict(row)
+        for row in open_rows.order_by()
         .values(name=F("transport"))
         .annotate(
             n_waiting=Count("pk", is_waiting & Q(attempts=0)),
             n_retrying=Count("pk", is_waiting & Q(attempts__gt=0)),
             n_given_up=Count("pk", Q(next_attempt_at=None)),
         )
-    )
-    by_transport: dict[str, dict[str, Any]] = {row["name"]: dict(row) for row in rows}
+    }
     of_events = [
         Delivery(**by_transport.get(transport, {"name": str(transport)})) for transport in Transport
     ]

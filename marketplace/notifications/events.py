@@ -218,20 +218,21 @@ def _post(
 ) -> None:
     now = clock.now()
     event_doc_id = new_entity_id()
-    body = {
-        "Events": [event],
-        "EventDocId": event_doc_id,
-        "SourceAccount": requester.public_id,
-        "CustomerId": requester.public_id,
-        "EventDocVersion": setting.version,
-    }
     Notification.objects.create(
         requester=requester,
         event_doc_id=event_doc_id,
         destination=setting.destination,
         transport=setting.transport,
         event_type=event_type,
-        body=json.dumps(body),
+        body=json.dumps(
+            {
+                "Events": [event],
+                "EventDocId": event_doc_id,
+                "SourceAccount": requester.public_id,
+                "CustomerId": requester.public_id,
+                "EventDocVersion": setting.version,
+            }
+        ),
         created_at=now,
         next_attempt_at=now,
     )

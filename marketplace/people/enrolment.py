@@ -52,8 +52,11 @@ def create_key(*, requester: Requester, label: str = "", at: datetime) -> Issued
 def find_active_key(access_key_id: str) -> AccessKey | None:
     if "\x00" in access_key_id:  # which no database text has
         return None
-    keys = AccessKey.objects.select_related("requester")
-    return keys.filter(access_key_id=access_key_id, revoked_at=None).first()
+    return (
+        AccessKey.objects.select_related("requester")
+        .filter(access_key_id=access_key_id, revoked_at=None)
+        .first()
+    )
 
 
 def note_use(key: AccessKey, *, now: datetime) -> None:
@@ -214,9 +217,8 @@ def find_worker(worker_id: str) -> WorkerAccount:
 
 
 def check_name(name: str) -> None:
-    is_visible = name.isprintable() and not BLANK & set(name)
     require(
-        name.strip() and len(name) <= 150 and is_visible,
+        name.strip() and len(name) <= 150 and name.isprintable() and not BLANK & set(name),
         MarketplaceError(
             "A requester's name has 1 to 150 characters, all of them visible.", code="invalid_name"
         ),

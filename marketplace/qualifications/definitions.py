@@ -116,17 +116,17 @@ def read_requirement(members: Mapping[str, Any]) -> RequirementValues:
         (locale["Country"], locale["Subdivision"] or "") for locale in members["LocaleValues"] or ()
     )
     _check_values(type_id, members["Comparator"], integers, locales)
-    preview = (
-        QualificationRequirement.Guard.PREVIEW_AND_ACCEPT
-        if members["RequiredToPreview"]
-        else QualificationRequirement.Guard.ACCEPT
-    )
     return RequirementValues(
         type_id=type_id,
         comparator=members["Comparator"],
         integer_values=integers,
         locale_values=locales,
-        actions_guarded=members["ActionsGuarded"] or preview,
+        actions_guarded=members["ActionsGuarded"]
+        or (
+            QualificationRequirement.Guard.PREVIEW_AND_ACCEPT
+            if members["RequiredToPreview"]
+            else QualificationRequirement.Guard.ACCEPT
+        ),
     )
 
 
@@ -207,9 +207,11 @@ def update_qualification_type(
 def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
     """Reject open requests, refuse new HITs that require it, and free its name. Existing HITs
     still require it, and workers keep it."""
-    own = QualificationType.objects.of(requester).select_for_update(no_key=True)
     qualification_type = first_or_raise(
-        own.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
+        QualificationType.objects.of(requester)
+        .select_for_update(no_key=True)
+        .filter(public_id=public_id),
+        QualificationTypeDoesNotExist(public_id),
     )
     require(
         not qualification_type.deleted_at,
@@ -226,9 +228,11 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 
 def find_type(public_id: str) -> QualificationType:
-    rows = QualificationType.objects.existing().select_related("requester")
     return first_or_raise(
-        rows.filter(public_id=public_id), QualificationTypeDoesNotExist(public_id)
+        QualificationType.objects.existing()
+        .select_related("requester")
+        .filter(public_id=public_id),
+        QualificationTypeDoesNotExist(public_id),
     )
 
 

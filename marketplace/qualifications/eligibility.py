@@ -155,12 +155,14 @@ def unmet_by_hit_type(
     worker: WorkerAccount, hit_types: Iterable[HitType]
 ) -> dict[int, tuple[Unmet, ...]]:
     hit_types = list(hit_types)
-    requirements = QualificationRequirement.objects.filter(hit_type__in=hit_types)
-    lacking = _with_work(worker, _lacking(worker, requirements))
-    blocks = WorkerBlock.objects.filter(
-        worker=worker, requester__in={hit_type.requester_id for hit_type in hit_types}
+    lacking = _with_work(
+        worker, _lacking(worker, QualificationRequirement.objects.filter(hit_type__in=hit_types))
     )
-    blocking = set(blocks.values_list("requester_id", flat=True))
+    blocking = set(
+        WorkerBlock.objects.filter(
+            worker=worker, requester__in={hit_type.requester_id for hit_type in hit_types}
+        ).values_list("requester_id", flat=True)
+    )
     reason = _("This requester has chosen not to receive work from you.")
     blocked = (Unmet(Guard.ACCEPT, reason, code="blocked"),)
     unreachable = _address_refusal(worker)

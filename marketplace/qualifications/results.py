@@ -109,8 +109,9 @@ def value_sentence(
             "In the qualification “%(name)s” you have the value %(value)s. Work on offer asks for "
             "%(mark)s."
         )
-        phrases = "; ".join(mark.phrase for mark in marks)
-        return CodedText(text % {**names, "mark": phrases}, "value_too_low")
+        return CodedText(
+            text % {**names, "mark": "; ".join(mark.phrase for mark in marks)}, "value_too_low"
+        )
     return CodedText(
         _("You now have the qualification “%(name)s”, with the value %(value)s.") % names, "granted"
     )

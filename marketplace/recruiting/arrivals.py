@@ -199,8 +199,7 @@ def is_proven(visit: Visit, *, known: WorkerAccount | None) -> bool:
     """Whether the visitor must be the participant, and not somebody else who knows the ids in the
     link: the link is an invitation or signed a moment ago, the id is new here, or the browser
     is signed in as `known`."""
-    kind = visit.study.connection.kind
-    if visit.invitation is not None or kind == Kind.OWN_LAB:
+    if visit.invitation is not None or visit.study.connection.kind == Kind.OWN_LAB:
         return True
     worker = _account_of(visit, known)
     if worker is None or worker == known:

@@ -148,10 +148,12 @@ def request_draft(
         if is_undrafted and not known.action and known.problem:
             return request_action(study=known, action=Action.DRAFT)
         return known
-    study = write_draft(
-        connection=connection, hit_type=hit_type, values=values, request_token=request_token
+    return request_action(
+        study=write_draft(
+            connection=connection, hit_type=hit_type, values=values, request_token=request_token
+        ),
+        action=Action.DRAFT,
     )
-    return request_action(study=study, action=Action.DRAFT)
 
 
 @transaction.atomic
@@ -164,8 +166,11 @@ def request_action(
 ) -> RecruitedStudy:
     """Request an action on the study at its recruiter, unless the same is under way or was done
     under this token."""
-    rows = RecruitedStudy.objects.select_for_update(no_key=True, of=("self",))
-    held = rows.select_related("connection").get(pk=study.pk)
+    held = (
+        RecruitedStudy.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("connection")
+        .get(pk=study.pk)
+    )
     if request_token and held.action_token == request_token and (held.action or not held.problem):
         return held
     wanted = (action, dict(values or {}))

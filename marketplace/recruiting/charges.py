@@ -64,8 +64,9 @@ def _charge(
     sessions: QuerySet[Session],
 ) -> int:
     n = Counter[str]()
-    charged = RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind)
-    waiting = sessions.filter(~Exists(charged))
+    waiting = sessions.filter(
+        ~Exists(RecruiterCharge.objects.filter(session=OuterRef("pk"), kind=kind))
+    )
     erased = ErasedSubmission.objects.filter(connection=connection, uncharged=kind)
     amount = "reward" if kind == Kind.REWARD else "screen_out_reward"
     priced = RecruitedStudy.objects.exclude(**{amount: None, f"{amount}_there": None})
@@ -188,7 +189,8 @@ def totals_of(study: RecruitedStudy) -> Iterable[tuple[str, Decimal, str]]:
 
 
 def _approved(connection: RecruiterConnection) -> QuerySet[Session]:
-    approvals = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE)
-    open_ones = approvals.exclude(state__in=[Intent.State.DONE, Intent.State.REFUSED])
+    open_ones = Intent.objects.filter(session=OuterRef("pk"), kind=Intent.Kind.APPROVE).exclude(
+        state__in=[Intent.State.DONE, Intent.State.REFUSED]
+    )
     approved = Session.objects.filter(connection=connection, state=Session.State.APPROVED)
     return approved.exclude(study__external_id="").filter(~Exists(open_ones))

@@ -376,8 +376,11 @@ def _connection(requester: Requester, name: str) -> RecruiterConnection:
     connection, _is_new = RecruiterConnection.objects.get_or_create(
         requester=requester, kind=Kind.PROLIFIC, name=name, defaults={"created_at": clock.now()}
     )
-    rows = RecruiterConnection.objects.select_for_update(no_key=True, of=("self",))
-    return rows.select_related("requester").get(pk=connection.pk)
+    return (
+        RecruiterConnection.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("requester")
+        .get(pk=connection.pk)
+    )
 
 
 def _prolific(

@@ -180,8 +180,9 @@ def _withdraw_rejection(intent: Intent) -> None:
     # Whoever decides holds the session first, too.
     Session.objects.locked().filter(pk=intent.session_id).first()
     if Intent.objects.filter(pk=intent.pk, state=State.WRITTEN).delete()[0]:
-        rejected = Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED)
-        rejected.update(state=Session.State.FINISHED)
+        Session.objects.filter(pk=intent.session_id, state=Session.State.REJECTED).update(
+            state=Session.State.FINISHED
+        )
 
 
 def _why_not_approved(intent: Intent, found: Submission) -> str:
@@ -211,8 +212,7 @@ def _is_taken_back(approval: Intent) -> bool:
 
 def _may_be_late(session: Session, found: Submission) -> bool:
     is_late = found.state == SubmissionState.TIMED_OUT and session.outcome == Outcome.COMPLETED
-    ended_at = session.ended_at or session.arrived_at
-    return is_late and ended_at > clock.now() - LATE_CODE_WITHIN
+    return is_late and (session.ended_at or session.arrived_at) > clock.now() - LATE_CODE_WITHIN
 
 
 def _is_left(session: Session, found: Submission) -> bool:
@@ -371,8 +371,9 @@ def _send_again(refused: Intent) -> None:
         not _is_decided_again(refused),
         InvalidParameter(_("It was decided again since."), code="decided_again"),
     )
-    finished = Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED)
-    finished.update(state=DECIDED[Kind(refused.kind)])
+    Session.objects.filter(pk=refused.session_id, state=Session.State.FINISHED).update(
+        state=DECIDED[Kind(refused.kind)]
+    )
     rows = Intent.objects.filter(pk=refused.pk, state=State.REFUSED)
     # Of an approval that was refused for another reason nobody has said what else was done there.
     basis = refused.basis | ({"overrides": True} if "was_rejected" in refused.basis else {})

@@ -161,7 +161,6 @@ def write_draft(
     if not places and 1 <= values.items_per_session <= MOST_ITEMS:
         places = places_for(hit_type, values.items_per_session, values.annotation_prefix)
     _check(connection, hit_type, values, places)
-    columns = {name: value for name, value in PROLIFIC.items() if name.endswith("_parameter")}
     study = RecruitedStudy.objects.create(
         requester=hit_type.requester,
         connection=connection,
@@ -181,7 +180,7 @@ def write_draft(
         screen_out_places=values.screen_out_places,
         request_token=request_token,
         created_at=clock.now(),
-        **columns,
+        **{name: value for name, value in PROLIFIC.items() if name.endswith("_parameter")},
     )
     study.excluded.set(values.excluded)
     create_codes(study, redirect_url=PROLIFIC["redirect_url"])
@@ -211,8 +210,10 @@ def send_draft(*, study: RecruitedStudy) -> Cost:
 def with_screen_outs(study: RecruitedStudy, recruiter: Prolific, cost: Cost) -> Cost:
     if study.screen_out_reward is None:
         return cost
-    most = recruiter.cost(study.screen_out_reward, study.screen_out_places)
-    return Cost(cost.total + most.total, cost.currency)
+    return Cost(
+        cost.total + recruiter.cost(study.screen_out_reward, study.screen_out_places).total,
+        cost.currency,
+    )
 
 
 def discard_draft(*, study: RecruitedStudy, user: User | None = None) -> None:
@@ -274,12 +275,14 @@ def _check(
     _check_invited(values)
     _check_screen_out(values)
     _check_excluded(connection, values)
-    study = RecruitedStudy(
-        hit_type=hit_type,
-        annotation_prefix=values.annotation_prefix,
-        items_per_session=values.items_per_session,
+    require_work(
+        RecruitedStudy(
+            hit_type=hit_type,
+            annotation_prefix=values.annotation_prefix,
+            items_per_session=values.items_per_session,
+        ),
+        max(1, places),
     )
-    require_work(study, max(1, places))
 
 
 def _check_invited(values: Posting) -> None:

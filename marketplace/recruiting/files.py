@@ -82,8 +82,7 @@ def invitations_file(
 ) -> Iterator[tuple[str, ...]]:
     note_export(study, "invitations", user=user)
     yield ("participant", "link", "worker_id")
-    active = study.invitations.filter(revoked_at=None)
-    for one in active.select_related("worker").order_by("pk"):
+    for one in study.invitations.filter(revoked_at=None).select_related("worker").order_by("pk"):
         yield (to_cell(one.label), address(one.token), one.worker.worker_id if one.worker else "")
 
 
@@ -340,8 +339,11 @@ def _rejected(row: Row) -> bool:
 
 
 def _locked(row: Row) -> Session:
-    rows = Session.objects.locked().select_related("study__requester", "connection")
-    return rows.get(pk=row.session.pk)
+    return (
+        Session.objects.locked()
+        .select_related("study__requester", "connection")
+        .get(pk=row.session.pk)
+    )
 
 
 def _undecided(session: Session, *more: str) -> list[Assignment]:
@@ -354,8 +356,9 @@ def _undecided(session: Session, *more: str) -> list[Assignment]:
 
 def _decided(session: Session, state: str, kind: str) -> bool:
     # The recruiter has decided, so a waiting intent of this kind is done.
-    waiting = Intent.objects.filter(session=session, kind=kind, state=Intent.State.WRITTEN)
-    n_done = waiting.update(state=Intent.State.DONE, done_at=clock.now())
+    n_done = Intent.objects.filter(session=session, kind=kind, state=Intent.State.WRITTEN).update(
+        state=Intent.State.DONE, done_at=clock.now()
+    )
     if session.state == state:
         return n_done > 0
     session.save_values(state=state, ended_at=session.ended_at or clock.now())
@@ -400,8 +403,9 @@ def fetch_demographics(*, study: RecruitedStudy, user: User | None = None) -> in
         raise InvalidParameter(str(problem)) from problem
     known = {key: answers for key, answers in told.items() if key in sessions}
     with transaction.atomic():
-        others = SessionDemographics.objects.filter(session__study=study)
-        others.exclude(session__in=sessions.values()).delete()  # who left since it was fetched
+        SessionDemographics.objects.filter(session__study=study).exclude(
+            session__in=sessions.values()
+        ).delete()  # who left since it was fetched
         for key, answers in known.items():
             some = list(answers.items())[:MOST_QUESTIONS]
             bounded = {name[:LONGEST_NAME]: answer[:LONGEST_ANSWER] for name, answer in some}

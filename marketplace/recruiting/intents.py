@@ -256,9 +256,10 @@ def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
         study__hit_type=study.hit_type_id,
         worker__worker_id=worker_id,
     )
-    in_it_first = Case(When(study=study.pk, then=0), default=1)
     return first_or_raise(
-        sessions.select_related("study").order_by(in_it_first, "-pk"),
+        sessions.select_related("study").order_by(
+            Case(When(study=study.pk, then=0), default=1), "-pk"
+        ),
         InvalidParameter(
             f"{worker_id} is no participant of this study, nor of another of its HITs at "
             f"{study.connection.name}, which pays nobody else a bonus.",
@@ -312,9 +313,10 @@ def approve_overdue() -> int:
     # One that was refused there stands among what somebody must look after.
     written = Intent.objects.filter(session=OuterRef("pk"), kind=Kind.APPROVE)
     # Who ran out of time there has all of the work here, and may enter the code late.
-    ended = (SessionState.FINISHED, SessionState.TIMED_OUT)
     keys = list(
-        Session.objects.filter(state__in=ended, outcome=Outcome.COMPLETED)
+        Session.objects.filter(
+            state__in=(SessionState.FINISHED, SessionState.TIMED_OUT), outcome=Outcome.COMPLETED
+        )
         .filter(~Exists(others), ~Exists(written))
         .values_list("pk", flat=True)
     )
@@ -357,8 +359,9 @@ def _decide(session: Session, kind: str, feedback: str, state: str) -> None:
             ).delete()[0]
         )
         # Until it is sent, a study that is over is looked at again.
-        study = RecruitedStudy.objects.filter(pk=session.study_id, n_payable_there__isnull=False)
-        study.update(n_payable_there=None)
+        RecruitedStudy.objects.filter(pk=session.study_id, n_payable_there__isnull=False).update(
+            n_payable_there=None
+        )
     n = Intent.objects.filter(session=session, kind=kind).count()
     # Whoever approves what stands as rejected here knows it, but of what never left here.
     is_override = kind == Kind.APPROVE and session.state == SessionState.REJECTED and not is_unsent

@@ -95,8 +95,9 @@ def require_named_groups(connection: RecruiterConnection) -> None:
             "named the old one, and let them in: stop them, and draft them anew."
         )
         problems.append(text.format(studies=names))
-    lost = RecruitedStudy.objects.filter(connection=connection, group_anew_at__isnull=False)
-    for study in lost.order_by("pk"):
+    for study in RecruitedStudy.objects.filter(
+        connection=connection, group_anew_at__isnull=False
+    ).order_by("pk"):
         if study.group_anew_at and (
             names := _names(live.filter(excluded=study), study.group_anew_at)
         ):
@@ -260,9 +261,10 @@ def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
     came = Q(sessions__study__hit_type=study.hit_type_id) | Q(
         assignments__hit__hit_type=study.hit_type_id
     )
-    rows = WorkerAccount.objects.filter(came, worker_id=worker_id, paid_by=PaidBy.RECRUITER)
     worker = first_or_raise(
-        rows.distinct(),
+        WorkerAccount.objects.filter(
+            came, worker_id=worker_id, paid_by=PaidBy.RECRUITER
+        ).distinct(),
         InvalidParameter(
             _("%(id)s is no participant of this study.") % {"id": worker_id},
             code="unknown_participant",

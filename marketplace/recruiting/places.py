@@ -216,8 +216,9 @@ def _open_hits(studies: Sequence[RecruitedStudy]) -> list[tuple[int, str, int]]:
         hits = hits_of(studies[0])
     taken = Count("assignments", filter=~Q(assignments__status__in=Assignment.GIVEN_UP_STATUSES))
     rows = hits.filter(expiration__gt=clock.now()).listed().annotate(taken=taken).order_by()
-    wanting = rows.filter(max_assignments__gt=F("taken"))
-    facts = wanting.values_list("hit_type", "requester_annotation", "max_assignments", "taken")
+    facts = rows.filter(max_assignments__gt=F("taken")).values_list(
+        "hit_type", "requester_annotation", "max_assignments", "taken"
+    )
     return [(key, annotation, most - taken) for key, annotation, most, taken in facts]
 
 

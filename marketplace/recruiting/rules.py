@@ -214,9 +214,9 @@ def _check(connection: RecruiterConnection, values: RuleValues) -> None:
     if values.reward is None and currency != "USD":
         text = _("The account is in {currency}, and HITs' rewards in dollars: say a reward.")
         raise InvalidParameter(text.format(currency=currency), code="reward_missing")
-    open_rules = RecruitingRule.objects.filter(requester=connection.requester, ended_at=None)
     require(
-        open_rules.count() < MOST_RULES,
+        RecruitingRule.objects.filter(requester=connection.requester, ended_at=None).count()
+        < MOST_RULES,
         InvalidParameter(_("A requester has at most %(n)s rules.") % {"n": MOST_RULES}),
     )
 
@@ -243,8 +243,9 @@ def follow_attached(connection: RecruiterConnection) -> None:
     now = clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
     open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)
-    is_to_follow = Q(ended_at=None) | Q(pending_cost__isnull=False) | Exists(open_hits)
-    rows = rows.filter(is_to_follow).order_by("pk")
+    rows = rows.filter(
+        Q(ended_at=None) | Q(pending_cost__isnull=False) | Exists(open_hits)
+    ).order_by("pk")
     with Patience() as patience:
         for attached in rows.select_related("rule__connection", "hit_type__requester"):
             patience.try_to(partial(_follow_one, attached, now), key=f"attached:{attached.pk}")

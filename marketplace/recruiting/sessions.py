@@ -216,8 +216,7 @@ def return_session(*, session: Session) -> Session:
 def revoke_invitation(*, invitation: Invitation, user: User | None = None) -> None:
     """Close one person's link. Submitted work stays; reserved HITs are free again."""
     study = invitation.study
-    rows = Invitation.objects.filter(pk=invitation.pk, revoked_at=None)
-    if rows.update(revoked_at=clock.now()):
+    if Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=clock.now()):
         who, detail = study.requester, {"invitation": invitation.pk}
         note("study.revoke", subject=study.name, user=user, requester=who, detail=detail)
     # Repeated for a person who came in at the moment of the first call.
@@ -348,8 +347,11 @@ def _withdraw(session: Session, *, is_decided_too: bool = False) -> None:
 
 
 def _assignments(session: Session, *statuses: str) -> list[Assignment]:
-    rows = Assignment.objects.filter(session_item__session=session, status__in=statuses)
-    return list(rows.order_by("hit_id"))
+    return list(
+        Assignment.objects.filter(session_item__session=session, status__in=statuses).order_by(
+            "hit_id"
+        )
+    )
 
 
 def _locked(session_id: int) -> Session:

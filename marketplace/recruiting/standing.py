@@ -116,13 +116,6 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
 
 def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]:
     """All refused bonuses, newest first: a bonus not listed here counts as paid."""
-    facts = (
-        Intent.objects.filter(
-            session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
-        )
-        .order_by("-pk")
-        .values_list("session__study__token", "session__worker__worker_id", "key", "problem")
-    )
     return [
         {
             "study": study,
@@ -130,7 +123,11 @@ def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]
             "request_token": key.removeprefix(BONUS_KEY),
             "problem": problem,
         }
-        for study, worker_id, key, problem in facts
+        for study, worker_id, key, problem in Intent.objects.filter(
+            session__study__in=studies, kind=Intent.Kind.BONUS, state=Intent.State.REFUSED
+        )
+        .order_by("-pk")
+        .values_list("session__study__token", "session__worker__worker_id", "key", "problem")
     ]
 
 
@@ -139,15 +136,15 @@ def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     rows = Assignment.objects.filter(
         withdrawn_at__isnull=False, hit__hit_type__in=studies.values("hit_type")
     )
-    newest = rows.order_by("-withdrawn_at", "-pk").values_list("public_id", flat=True)
-    return list(newest[:MOST_WITHDRAWN])
+    return list(
+        rows.order_by("-withdrawn_at", "-pk").values_list("public_id", flat=True)[:MOST_WITHDRAWN]
+    )
 
 
 def people_of(study: RecruitedStudy) -> dict[str, Any]:
     """An own lab's links, and who came by them: each invitation, then the newest who came by the
     shared link."""
-    statuses = Assignment.HANDED_IN_STATUSES
-    n_done = Count("items", filter=Q(items__assignment__status__in=statuses))
+    n_done = Count("items", filter=Q(items__assignment__status__in=Assignment.HANDED_IN_STATUSES))
     came = Session.objects.filter(study=study).annotate(n_hits=Count("items"), n_done=n_done)
     by_worker: dict[str, list[Any]] = {}
     for one in came.select_related("worker").order_by("pk"):
@@ -203,11 +200,6 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
         state=Session.State.TIMED_OUT, reported=Outcome.COMPLETED, outcome=Outcome.COMPLETED
     )
     is_given_up = Q(state__in=GIVEN_UP) & ~is_late
-    rows = (
-        Session.objects.filter(is_given_up | is_other_code, Exists(undecided), study__in=studies)
-        .select_related("study", "worker")
-        .order_by("-pk")
-    )
     return [
         {
             "study": one.study.token,
@@ -217,7 +209,11 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
             "reported": one.reported,
             "arrived_at": one.arrived_at.isoformat(),
         }
-        for one in rows[:MOST_PARTICIPATIONS]
+        for one in Session.objects.filter(
+            is_given_up | is_other_code, Exists(undecided), study__in=studies
+        )
+        .select_related("study", "worker")
+        .order_by("-pk")[:MOST_PARTICIPATIONS]
     ]
 
 
@@ -279,8 +275,9 @@ def _counted(keys: list[int]) -> tuple[dict[int, list[tuple[str, str, int]]], di
     by_study: dict[int, list[tuple[str, str, int]]] = {key: [] for key in keys}
     for key, state, outcome, n in groups:
         by_study[key].append((state, outcome, n))
-    open_states = [Intent.State.WRITTEN, Intent.State.SENT]
-    intents = Intent.objects.filter(session__study__in=keys, state__in=open_states).order_by()
+    intents = Intent.objects.filter(
+        session__study__in=keys, state__in=[Intent.State.WRITTEN, Intent.State.SENT]
+    ).order_by()
     return by_study, dict(intents.values_list("session__study").annotate(n=Count("pk")))
 
 
@@ -343,8 +340,7 @@ def _study(
 def _amount(value: Decimal | None) -> str | None:
     if value is None:
         return None
-    is_whole = value == value.quantize(Decimal("0.01"))
-    return f"{value:.2f}" if is_whole else f"{value.normalize():f}"
+    return f"{value:.2f}" if value == value.quantize(Decimal("0.01")) else f"{value.normalize():f}"
 
 
 def _call(intent: Intent, *, has_ids: bool) -> dict[str, Any]:

@@ -311,8 +311,9 @@ def open_study(
     kind, panel = columns.pop("kind"), columns.pop("panel")
     completed = columns.pop("completion_code")
     way_back = {name: columns.pop(name) for name in ("redirect_url", "is_for_completed")}
-    allotted = hit_type.assignment_duration_seconds * values.items_per_session
-    columns["maximum_seconds"] = values.maximum_seconds or allotted
+    columns["maximum_seconds"] = values.maximum_seconds or (
+        hit_type.assignment_duration_seconds * values.items_per_session
+    )
     name = panel if kind == Kind.LINK_PANEL else OWN_LAB
     connection, _is_new = RecruiterConnection.objects.get_or_create(
         requester=requester, kind=kind, name=name, defaults={"created_at": clock.now()}
@@ -348,8 +349,7 @@ def invite(
         InvalidParameter(_("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}),
     )
     RecruitedStudy.objects.select_for_update(no_key=True).get(pk=study.pk)
-    active = study.invitations.filter(revoked_at=None)
-    present = set(active.values_list("label", flat=True))
+    present = set(study.invitations.filter(revoked_at=None).values_list("label", flat=True))
     now = clock.now()
     invitations = [
         Invitation.objects.create(study=study, label=label, created_at=now)
@@ -379,8 +379,9 @@ def set_open(*, study: RecruitedStudy, is_open: bool, user: User | None = None) 
     if not is_open:
         close_study(study=study, user=user)
     else:
-        rows = RecruitedStudy.objects.filter(pk=study.pk, state=RecruitedStudy.State.STOPPED)
-        if rows.update(state=RecruitedStudy.State.ACTIVE):
+        if RecruitedStudy.objects.filter(pk=study.pk, state=RecruitedStudy.State.STOPPED).update(
+            state=RecruitedStudy.State.ACTIVE
+        ):
             note("study.reopen", subject=study.name, user=user, requester=study.requester)
     study.refresh_from_db(fields=["state"])
 
@@ -413,9 +414,11 @@ def close_study(*, study: RecruitedStudy, user: User | None = None) -> None:
 
 
 def find_study(requester: Requester, token: str) -> RecruitedStudy:
-    mine = RecruitedStudy.objects.filter(requester=requester, token=token)
     return first_or_raise(
-        mine.select_related("hit_type", "requester", "connection"), ChannelDoesNotExist(token)
+        RecruitedStudy.objects.filter(requester=requester, token=token).select_related(
+            "hit_type", "requester", "connection"
+        ),
+        ChannelDoesNotExist(token),
     )
 
 
@@ -432,8 +435,9 @@ def _check(requester: Requester, hit_type: HitType, values: StudyValues) -> None
             _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
         ),
     )
-    parameters = (values.worker_parameter, values.study_parameter, values.session_parameter)
-    if error := repeated_parameter(*parameters):
+    if error := repeated_parameter(
+        values.worker_parameter, values.study_parameter, values.session_parameter
+    ):
         raise InvalidParameter(error, code="repeated_parameter")
     require(
         1 <= values.items_per_session <= MOST_ITEMS,

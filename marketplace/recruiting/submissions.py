@@ -100,8 +100,9 @@ def follow_doubts(
     doubtful = {
         key: one for key, one in waiting.items() if _is_doubtful(known.get(key), one, codes, unused)
     }
-    open_ones = Intent.objects.filter(session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN)
-    over = open_ones.exclude(session__submission_id__in=doubtful)
+    over = Intent.objects.filter(
+        session__study=study, kind=Kind.DOUBT, state=State.UNCERTAIN
+    ).exclude(session__submission_id__in=doubtful)
     if not is_whole:
         over = over.filter(session__submission_id__in=[one.id for one in submissions])
     over.delete()
@@ -238,10 +239,11 @@ def _is_decided(session: Session) -> bool:
 
 
 def _approved_here(study: RecruitedStudy) -> set[str]:
-    waiting = Intent.objects.filter(
-        session__study=study, kind=Kind.APPROVE, state__in=Intent.OPEN_STATES
+    return set(
+        Intent.objects.filter(
+            session__study=study, kind=Kind.APPROVE, state__in=Intent.OPEN_STATES
+        ).values_list("session__submission_id", flat=True)
     )
-    return set(waiting.values_list("session__submission_id", flat=True))
 
 
 def _is_waiting(submission: Submission, approved: set[str]) -> bool:
@@ -274,8 +276,9 @@ def _absent(
 
 
 def _note(session: Session, submission: Submission, reported: Outcome | None) -> bool:
-    is_claimed = reported == Outcome.COMPLETED
-    category = RejectionCategory.BAD_CODE if is_claimed else RejectionCategory.NO_DATA
+    category = (
+        RejectionCategory.BAD_CODE if reported == Outcome.COMPLETED else RejectionCategory.NO_DATA
+    )
     if is_done_by_others(session):
         category = RejectionCategory.TOO_SLOWLY
     problem = _problem(session, submission, reported)
@@ -473,8 +476,7 @@ def _reject_after_all(session: Session) -> bool:
     if last is None or last.kind != Intent.Kind.REJECT or TIMED_OUT not in last.basis:
         return False
     rows = Intent.objects.filter(pk=last.pk, state=Intent.State.REFUSED)
-    waiting = {"state": Intent.State.WRITTEN, "problem": "", "done_at": None, "sent_at": None}
-    return bool(rows.update(**waiting))
+    return bool(rows.update(state=Intent.State.WRITTEN, problem="", done_at=None, sent_at=None))
 
 
 @transaction.atomic

@@ -119,8 +119,10 @@ def requesters(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     search = request.GET.get("q", "").replace("\0", "").strip()
-    matches = Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search))
-    page = Paginator(matches.order_by("name"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(
+        Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search)).order_by("name"),
+        ROWS_PER_PAGE,
+    ).get_page(request.GET.get("page"))
     rows = [
         (
             requester,
@@ -193,17 +195,19 @@ def payout_batches(request: HttpRequest, user: User) -> HttpResponse:
 
     Access: operators.
     """
-    batches = PayoutBatch.objects.annotate(
-        payouts_count=Count("payouts"),
-        unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
-        total_usd=Sum("payouts__amount_usd"),
-        without_method_count=Count(
-            "payouts", Q(payouts__paid_at=None, payouts__worker__payout_method=None)
-        ),
-    )
     context = {
         "due_usd": transfers.earned_and_not_taken(),
-        "page": Paginator(batches.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(
+            PayoutBatch.objects.annotate(
+                payouts_count=Count("payouts"),
+                unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
+                total_usd=Sum("payouts__amount_usd"),
+                without_method_count=Count(
+                    "payouts", Q(payouts__paid_at=None, payouts__worker__payout_method=None)
+                ),
+            ).order_by("-pk"),
+            ROWS_PER_PAGE,
+        ).get_page(request.GET.get("page")),
     }
     return render(request, "marketplace/operator/payouts.html", context)
 

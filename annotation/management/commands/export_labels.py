@@ -17,8 +17,11 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, required=True, metavar="FILE")
 
     def handle(self, *args: Any, study: str, labels: int, output: Path, **options: Any) -> None:
-        sets = LabelSet.objects.of(Study.objects.named(study)).select_related("study", "question")
-        label_set = sets.numbered(labels)
+        label_set = (
+            LabelSet.objects.of(Study.objects.named(study))
+            .select_related("study", "question")
+            .numbered(labels)
+        )
         write_labels(label_set, output)
         size = count_of(label_set.labels.count(), "label")
         self.stdout.write(

@@ -121,8 +121,9 @@ class Command(StudyImportCommand):
             protocol=protocol,
         )
         summary |= {"imported": imported.n_items, "known": imported.n_items_known}
-        as_json = json.dumps(summary, ensure_ascii=False)
-        self.stdout.write(as_json if options["json"] else str(imported))
+        self.stdout.write(
+            json.dumps(summary, ensure_ascii=False) if options["json"] else str(imported)
+        )
         self.warn_of_ownership(imported)
 
 
@@ -154,8 +155,9 @@ def _mapping(
         )
     if not pairs:
         guessed = profile.guess()
-        responses = dict.fromkeys(systems, Use.RESPONSE)
-        mapping = ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
+        mapping = ColumnMapping(
+            {**guessed.uses, **dict.fromkeys(systems, Use.RESPONSE)}, systems
+        ).among(columns)
         reasons = guess_reasons(guessed, profile.columns, profile.n_rows)
         return mapping, {name: reasons[name] for name in guessed.uses if name not in systems}
     uses = {column: Use(use) for use, column in pairs} | dict.fromkeys(systems, Use.RESPONSE)

@@ -35,8 +35,9 @@ class Command(BaseCommand):
         report = study_agreement(target, round=round, protocol=version)
         if json:
             head = {"study": study, "round": round, "protocol": protocol}
-            content = head | {"coefficients": report.coefficient_records()}
-            self.stdout.write(json_format.dumps(content, indent=1))
+            self.stdout.write(
+                json_format.dumps(head | {"coefficients": report.coefficient_records()}, indent=1)
+            )
             return
         self.stdout.write("\n".join(_lines(report)))
 

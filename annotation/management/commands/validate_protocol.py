@@ -23,8 +23,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(protocol_schema(), indent=2, ensure_ascii=False))
             return
         path = protocol_source(options["file"])
-        row = Study.objects.named(options["study"]) if options["study"] else None
-        faults = parse_protocol(path, row).faults
+        faults = parse_protocol(
+            path, Study.objects.named(options["study"]) if options["study"] else None
+        ).faults
         if options["json"]:
             record = {"valid": not faults, "faults": [fault.record() for fault in faults]}
             self.stdout.write(json.dumps(record, ensure_ascii=False))

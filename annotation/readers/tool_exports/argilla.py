@@ -186,11 +186,10 @@ def _one_answer(export: Export, row: Row) -> Iterator[Row]:
     value = row.fields["annotation"]
     if value is None:
         return
-    status = row.fields.get("status")
     fields = {
         "value": value,
         "user_id": row.fields["annotation_agent"],
-        "status": "discarded" if status == "Discarded" else SUBMITTED,
+        "status": "discarded" if row.fields.get("status") == "Discarded" else SUBMITTED,
     }
     yield from _submitted(export, row.child(fields, row.called("annotation")), "annotation")
 
@@ -272,6 +271,7 @@ def _read_rankings(export: Export, entries: list[Entry]) -> None:
             for answer in [one for one in entry.answers if one.question == question]:
                 entry.answers.remove(answer)
                 show_candidates(entry, sorted(options))
-                ranks = {name: float(n) for n, name in enumerate(answer.value)}
-                for name, share in placed(ranks).items():
+                for name, share in placed(
+                    {name: float(n) for n, name in enumerate(answer.value)}
+                ).items():
                     entry.add(question, "placed", share, answer.field, name)

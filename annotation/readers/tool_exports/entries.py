@@ -154,8 +154,9 @@ class Export:
 
     def leave_out(self, reason: CodedText, row: Row, n: int = 1, *, detail: str = "") -> None:
         if n:
-            place = f"{place_of(row)} ({detail})" if detail else place_of(row)
-            self.report.leave_out_part(reason, place, n)
+            self.report.leave_out_part(
+                reason, f"{place_of(row)} ({detail})" if detail else place_of(row), n
+            )
 
     def leave_out_record(self, reason: CodedText, row: Row) -> None:
         del self.records_read[id(row)]
@@ -212,18 +213,17 @@ def read_records(export: Export) -> Iterator[Row]:
 
 def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]:
     system = row.optional(fields.system, longest=100) if fields.system else ""
-    key = row.required(fields.candidate, longest=200) if fields.candidate else system
     candidate = CandidateDraft(
-        key=key or SOLE_CANDIDATE,
+        key=(row.required(fields.candidate, longest=200) if fields.candidate else system)
+        or SOLE_CANDIDATE,
         system=system,
         text=row.text(fields.response) if fields.response else response,
     )
-    condition = row.optional(fields.condition, longest=64) if fields.condition else ""
     return {
         "candidates": (candidate,),
         "context": row.text(fields.context) if fields.context else "",
         "reference": row.text(fields.reference) if fields.reference else "",
-        "condition": condition,
+        "condition": row.optional(fields.condition, longest=64) if fields.condition else "",
     }
 
 

@@ -61,14 +61,13 @@ def read_plain_table(export: Export) -> list[Entry]:
 
 
 def _entry(export: Export, row: Row, fields: FieldNames) -> Entry:
-    about = texts(row, fields)
     entry = Entry(
         row=row,
         item=item_key(row, fields.item),
         annotator=row.required(fields.annotator),
         round=round_of(row, fields.round),
         is_simulated=row.is_simulated,
-        **about,
+        **texts(row, fields),
     )
     for column in fields.values:
         value = row.optional(column, longest=20_000)
@@ -239,13 +238,12 @@ def _found(row: Row, names: tuple[str, ...]) -> tuple[str, Any]:
 
 
 def _entries(export: Export, layout: FeedbackLayout, scored: set[str], row: Row) -> Iterator[Entry]:
-    about = texts(row, export.fields)
     entry = Entry(
         row=row,
         item=_item(export, layout, row),
         annotator=_annotator(export, layout, row),
         submitted_at=_time(layout, row),
-        **about,
+        **texts(row, export.fields),
     )
     question = _text(row, layout.question, longest=LONGEST_QUESTION)
     if not export.is_unwanted(question, row):

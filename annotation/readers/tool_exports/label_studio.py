@@ -120,8 +120,7 @@ def _annotation(export: Export, row: Row, key: str, index: int, about: dict[str,
 
 
 def _annotator(export: Export, row: Row, index: int) -> str:
-    value = row.fields.get("completed_by")
-    if value in (None, "", {}):
+    if row.fields.get("completed_by") in (None, "", {}):
         export.report.note(UNNAMED)
         return f"unnamed-{index + 1}"
     return _user(row, "completed_by")
@@ -265,8 +264,7 @@ def _varying(rows: Iterable[Row], columns: Sequence[str]) -> list[str]:
     for row in rows:
         other = first.setdefault(str(row.fields.get("id")), row)
         for name in columns:
-            value = row.fields.get(name)
-            if value != other.fields.get(name) or _controls(row, name):
+            if row.fields.get(name) != other.fields.get(name) or _controls(row, name):
                 found.add(name)
     return [name for name in columns if name in found]
 

@@ -152,10 +152,9 @@ def _exported(export: Export, row: Row) -> Labels:
         _count_spans(export, row, row.fields.get("spans"))
         links = inner(row, row.fields.get("links") or {}, "links")
         export.leave_out(LINKS, row, sum(map(_n_parts, links.fields.values())))
-        labels = inner(row, row.fields["labels"], "labels")
         return {
             schema: dict(values) if isinstance(values, dict) else {"": values}
-            for schema, values in labels.fields.items()
+            for schema, values in inner(row, row.fields["labels"], "labels").fields.items()
         }
     found: Labels = {}
     for column in row.fields:

@@ -187,13 +187,12 @@ NO_CATEGORY = CodedText(
 def note_unmarked(
     report: ReadingReport, entries: Iterable[Entry], columns: Mapping[str, Column]
 ) -> None:
-    counts = Counter(
+    for name, n in Counter(
         answer.question
         for entry in entries
         for answer in entry.answers
         if answer.kind == "categories" and not answer.value
-    )
-    for name, n in counts.items():
+    ).items():
         if (column := columns.get(name)) is None:
             report.leave_out_part(NO_CATEGORY, name, n)
         elif not column.is_written:

@@ -125,8 +125,9 @@ def read_tool_export(
         written=settings.written,
         without=settings.without,
     )
-    entries = read_entries(export, tool, answers)
-    return read_export(export, entries, settings).draft(keep_names=keep_names)
+    return read_export(export, read_entries(export, tool, answers), settings).draft(
+        keep_names=keep_names
+    )
 
 
 def read_pools(path: Path, *, keep_names: bool) -> StudyDraft:

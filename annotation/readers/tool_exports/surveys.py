@@ -177,8 +177,7 @@ def _entries(
         export.leave_out_record(NOT_RESPONDENT, row)
         return
     about = texts(row, export.fields)
-    own_item = (layout.item,) if layout.item in row.fields else ()
-    names = export.fields.item or own_item
+    names = export.fields.item or ((layout.item,) if layout.item in row.fields else ())
     key = item_key(row, names) if names else SURVEY
     first = Entry(
         row=row,
@@ -265,8 +264,9 @@ def _questions(export: Export, layout: SurveyLayout, rows: Sequence[Row]) -> lis
             _note_boxes(export, each)
     export.wordings |= {name: _common_wording(texts_of[name], name) for name in texts_of}
     if similar := table.similar_columns(questions):
-        text = SEVERAL_COLUMNS.format(*similar[:2], layout.example)
-        export.report.note(CodedText(text, SEVERAL_COLUMNS.code))
+        export.report.note(
+            CodedText(SEVERAL_COLUMNS.format(*similar[:2], layout.example), SEVERAL_COLUMNS.code)
+        )
     return questions
 
 

@@ -47,16 +47,16 @@ def read_prodigy(export: Export) -> list[Entry]:
 
 
 def _entries(export: Export, row: Row) -> Iterator[Entry]:
-    meta = inner(row, row.fields.get("meta") or {}, "meta")
-    shown = row.child(meta.fields | row.fields, row.inside)
+    shown = row.child(
+        inner(row, row.fields.get("meta") or {}, "meta").fields | row.fields, row.inside
+    )
     require_fields(shown, named_texts(export.fields))
     text = next((row.text(name) for name in TEXTS if name in row.fields), "")
-    about = texts(shown, export.fields, response=text)
     entry = Entry(
         row=row,
         item=item_key(shown, export.fields.item or ("_input_hash",)),
         annotator=_annotator(export, row),
-        **about,
+        **texts(shown, export.fields, response=text),
     )
     for name in REGIONS:
         if isinstance(regions := row.fields.get(name), list):
@@ -200,8 +200,9 @@ def _key(export: Export, shown: Row) -> str:
     if shown.fields.get("item_id") is not None:
         return shown.required("item_id")
     shows = {name: shown.fields.get(name) for name in ("doc_id", "src", "ref", "tgt")}
-    text = json.dumps(shows, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(shows, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()[:16]
 
 
 PROLIFIC = (frozenset({"participant_id", "task_id", "response"}),)
@@ -219,8 +220,9 @@ def read_prolific(export: Export) -> list[Entry]:
 
 
 def _response(export: Export, row: Row) -> Iterator[Entry]:
-    metadata = inner(row, row.fields.get("metadata") or {}, "metadata")
-    shown = row.child(metadata.fields | row.fields, row.inside)
+    shown = row.child(
+        inner(row, row.fields.get("metadata") or {}, "metadata").fields | row.fields, row.inside
+    )
     entry = Entry(
         row=row,
         item=item_key(shown, export.fields.item or ("task_id",)),

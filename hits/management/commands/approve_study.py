@@ -63,15 +63,13 @@ def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
         + Assignment.objects.of(batch).decided_but_unsent().filter(decision=APPROVE).count()
     )
     rewards_usd = f"{n * batch.reward_usd}"
-    text = (
-        f"would approve {count_of(n, 'assignment')}, ${rewards_usd} in rewards. Nothing was paid."
-    )
     return {
         "batch": batch.pk,
         "would_approve": n,
         "rewards_usd": rewards_usd,
         "held": n_held,
-        "text": text + _held_text(n_held),
+        "text": f"would approve {count_of(n, 'assignment')}, ${rewards_usd} in rewards. "
+        "Nothing was paid." + _held_text(n_held),
     }
 
 

@@ -13,5 +13,6 @@ class Command(BaseCommand):
         parser.add_argument("--password", required=True)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        worker = create_worker(username=options["name"], password=options["password"])
-        self.stdout.write(worker.worker_id)
+        self.stdout.write(
+            create_worker(username=options["name"], password=options["password"]).worker_id
+        )

@@ -21,9 +21,10 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        rows = RecruitedStudy.objects.select_related("connection", "requester")
         study = first_or_raise(
-            rows.filter(token=options["study"]),
+            RecruitedStudy.objects.select_related("connection", "requester").filter(
+                token=options["study"]
+            ),
             CommandError(f"There is no study {options['study']}."),
         )
         n = fetch_demographics(study=study)

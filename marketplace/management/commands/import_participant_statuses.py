@@ -21,9 +21,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
-        studies = RecruitedStudy.objects.select_related("requester", "connection")
         study = first_or_raise(
-            studies.filter(token=options["study"]),
+            RecruitedStudy.objects.select_related("requester", "connection").filter(
+                token=options["study"]
+            ),
             CommandError(f"There is no study with the link {options['study']!r}."),
         )
         try:

@@ -115,17 +115,19 @@ def _draft(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _connection(hit_type: HitType, name: str) -> RecruiterConnection:
-    rows = RecruiterConnection.objects.filter(requester=hit_type.requester, name=name)
     return first_or_raise(
-        rows.exclude(encrypted_token=""),
+        RecruiterConnection.objects.filter(requester=hit_type.requester, name=name).exclude(
+            encrypted_token=""
+        ),
         CommandError(f"{hit_type.requester} has no connection {name}: see connect_prolific."),
     )
 
 
 def _change(options: dict[str, Any]) -> dict[str, str]:
-    rows = RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
     study = first_or_raise(
-        rows.filter(token=options["study"] or "").exclude(external_id=""),
+        RecruitedStudy.objects.select_related("connection", "hit_type", "requester")
+        .filter(token=options["study"] or "")
+        .exclude(external_id=""),
         CommandError("Say --hit-type to draft a study, or --study TOKEN of one."),
     )
     with turn_at(study.connection):

@@ -45,24 +45,26 @@ class Command(BaseCommand):
 
 
 def _create(requester: Requester, options: dict[str, Any]) -> None:
-    rows = RecruiterConnection.objects.filter(requester=requester, name=options["connection"])
     connection = first_or_raise(
-        rows.exclude(encrypted_token=""),
+        RecruiterConnection.objects.filter(requester=requester, name=options["connection"]).exclude(
+            encrypted_token=""
+        ),
         CommandError(f"{requester} has no connection {options['connection']}."),
     )
     require(options["minutes"] is not None, CommandError("Say --minutes."))
-    values = RuleValues(
-        most_cost=options["most_cost"],
-        minutes=options["minutes"],
-        items_per_session=options["items"],
-        reward=options["reward"],
-        words=options["words"],
+    create_rule(
+        connection=connection,
+        values=RuleValues(
+            most_cost=options["most_cost"],
+            minutes=options["minutes"],
+            items_per_session=options["items"],
+            reward=options["reward"],
+            words=options["words"],
+        ),
     )
-    create_rule(connection=connection, values=values)
 
 
 def _facts(rule: RecruitingRule) -> dict[str, Any]:
-    attached = rule.attached.select_related("hit_type").order_by("pk")
     return {
         "rule": rule.pk,
         "words": rule.words,
@@ -75,7 +77,9 @@ def _facts(rule: RecruitingRule) -> dict[str, Any]:
                 "state": study.state if study else "",
                 "problem": one.problem,
             }
-            for one, study in ((one, one.study) for one in attached)
+            for one, study in (
+                (one, one.study) for one in rule.attached.select_related("hit_type").order_by("pk")
+            )
         ],
     }
 

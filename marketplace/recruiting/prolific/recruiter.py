@@ -233,9 +233,9 @@ class Prolific:
             found = self.submission(session)
         except (NotFound, ValueError):
             raise NotVerified("Prolific knows no submission of this id.") from None
-        same = (found.id, found.participant, found.study)
         require(
-            same == (session, parameters.get("PROLIFIC_PID"), study),
+            (found.id, found.participant, found.study)
+            == (session, parameters.get("PROLIFIC_PID"), study),
             NotVerified("The submission is another participant's, or of another study."),
         )
         if found.state not in HERE:

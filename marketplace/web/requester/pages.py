@@ -100,8 +100,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     )
     form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        requester = form.enrol()
-        home = reverse("marketplace:requester", args=[requester.public_id])
+        home = reverse("marketplace:requester", args=[form.enrol().public_id])
         signed_in: HttpResponse = perform_login(
             request, form.instance, redirect_url=home, signup=True
         )

@@ -63,8 +63,9 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
             return render(request, "marketplace/arrive.html", context)
         has_begun = arrivals.has_begun(visit, worker)
         is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
-        came = Session.objects.filter(study=visit.study, worker=worker)
-        is_back = worker is not None and came.exists()
+        is_back = (
+            worker is not None and Session.objects.filter(study=visit.study, worker=worker).exists()
+        )
         session = arrivals.enter(
             visit, known=worker if is_back else None, user_agent=_user_agent(request)
         )
@@ -157,9 +158,10 @@ def _user_agent(request: HttpRequest) -> str:
 
 
 def _find(worker: WorkerAccount, session_id: str) -> Session:
-    rows = Session.objects.filter(worker=worker, public_id=session_id)
     row = first_or_raise(
-        rows.select_related("study__hit_type__requester", "connection"),
+        Session.objects.filter(worker=worker, public_id=session_id).select_related(
+            "study__hit_type__requester", "connection"
+        ),
         ChannelClosed(_("There is no such study for you here.")),
     )
     sessions.complete_if_done(row.pk)

@@ -147,8 +147,10 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     now = clock.now()
     lifecycle.settle_due(Hit.objects.all(), now=now, limit=SETTLED_PER_LIST)
     wish = read_wish(request.GET)
-    hit_types = grant(wish, visible_groups(worker, now), worker).select_related("requester")
-    page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(
+        grant(wish, visible_groups(worker, now), worker).select_related("requester"),
+        GROUPS_PER_PAGE,
+    ).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
     wages = wages_by_type(page.object_list)
     context = {
@@ -236,8 +238,10 @@ def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -
     Access: workers.
     """
     remember_choice(request)
-    assignment = writes.accept_next(worker=worker, hit_type=writes.find_group(hit_type_id))
-    return redirect("marketplace:assignment", assignment.public_id)
+    return redirect(
+        "marketplace:assignment",
+        writes.accept_next(worker=worker, hit_type=writes.find_group(hit_type_id)).public_id,
+    )
 
 
 @require_safe
@@ -320,13 +324,14 @@ def external_submit(request: HttpRequest) -> HttpResponse:
             )
         return explain(request, error, template="marketplace/submission_refused.html")
     if _wants_data(request):
-        receipt = {
-            "receipt": submitted.receipt,
-            "submitted_at": submitted.submitted_at,
-            "is_as_sent": submitted.answer == writes.answer_document(fields),
-            "is_signed_in": worker_of(request) == submitted.worker,
-        }
-        return JsonResponse(receipt)
+        return JsonResponse(
+            {
+                "receipt": submitted.receipt,
+                "submitted_at": submitted.submitted_at,
+                "is_as_sent": submitted.answer == writes.answer_document(fields),
+                "is_signed_in": worker_of(request) == submitted.worker,
+            }
+        )
     return render(request, "marketplace/receipt.html", {"assignment": submitted})
 
 

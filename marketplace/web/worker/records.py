@@ -158,8 +158,10 @@ def inbox(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
     Access: workers, each their own.
     """
-    received = WorkerMessage.objects.filter(worker=worker).select_related("requester")
-    page = Paginator(received.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(
+        WorkerMessage.objects.filter(worker=worker).select_related("requester").order_by("-pk"),
+        ROWS_PER_PAGE,
+    ).get_page(request.GET.get("page"))
     return render(request, "marketplace/inbox.html", {"worker": worker, "page": page})
 
 
@@ -218,8 +220,9 @@ def _readable(text: str) -> str:
 
 
 def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:
-    waiting = assignments.filter(status=Assignment.Status.SUBMITTED)
-    total: Decimal | None = waiting.aggregate(total=Sum("reward_usd"))["total"]
+    total: Decimal | None = assignments.filter(status=Assignment.Status.SUBMITTED).aggregate(
+        total=Sum("reward_usd")
+    )["total"]
     return total or Decimal(0)
 
 
@@ -235,19 +238,19 @@ def _totals_usd(account: LedgerAccount) -> dict[str, Decimal]:
 
 
 def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:
-    days = (
+    return list(
         handed_in.filter(submitted_at__gte=clock.now() - timedelta(days=DAYS_LISTED))
         .annotate(day=TruncDate("submitted_at"))
         .values("day")
+        .annotate(
+            submitted=Count("pk"),
+            waiting=Count("pk", Q(status=Assignment.Status.SUBMITTED)),
+            approved=Count("pk", Q(status=Assignment.Status.APPROVED)),
+            rejected=Count("pk", Q(status=Assignment.Status.REJECTED)),
+            approved_usd=Sum("reward_usd", filter=Q(status=Assignment.Status.APPROVED)),
+        )
+        .order_by("-day")
     )
-    counted = days.annotate(
-        submitted=Count("pk"),
-        waiting=Count("pk", Q(status=Assignment.Status.SUBMITTED)),
-        approved=Count("pk", Q(status=Assignment.Status.APPROVED)),
-        rejected=Count("pk", Q(status=Assignment.Status.REJECTED)),
-        approved_usd=Sum("reward_usd", filter=Q(status=Assignment.Status.APPROVED)),
-    )
-    return list(counted.order_by("-day"))
 
 
 # Appealing a rejection.
@@ -295,11 +298,13 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     record = Record(worker)
     computed = (*ALL, *languages_of(worker))
     owned = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
-    requests = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
     context = {
         "worker": worker,
         "held": owned.select_related("qualification_type__requester").order_by("-granted_at"),
-        "asked": requests.select_related("qualification_type__requester").order_by("-pk")[:50],
+        "asked": QualificationRequest.objects.filter(worker=worker)
+        .exclude(status=Status.GRANTED)
+        .select_related("qualification_type__requester")
+        .order_by("-pk")[:50],
         "computed": {each.name: each.value_of(record) for each in computed}.items(),
         "page": Paginator(_offered(search), TYPES_PER_PAGE).get_page(request.GET.get("page")),
         "search": search,
@@ -373,10 +378,11 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
 
 def _standing(worker: WorkerAccount, qualification_type: QualificationType) -> dict[str, Any]:
     requests = _mine(worker).filter(qualification_type=qualification_type)
-    owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
-    now, held = clock.now(), owned.first()
+    now, held = (
+        clock.now(),
+        Qualification.objects.filter(worker=worker, qualification_type=qualification_type).first(),
+    )
     marks = pass_marks(qualification_type, now=now)
-    work = work_towards(worker, [qualification_type.pk], now)
     return {
         "obstacle": why_not_request(worker, qualification_type),
         "started": requests.filter(status=Status.STARTED).first(),
@@ -385,7 +391,7 @@ def _standing(worker: WorkerAccount, qualification_type: QualificationType) -> d
         "is_too_low": is_too_low(marks, None if held is None else held.integer_value),
         "result": latest_result(worker, qualification_type, now=now),
         "is_earned": bool(marks and is_earned(qualification_type)),
-        "work": work.get(qualification_type.pk, ()),
+        "work": work_towards(worker, [qualification_type.pk], now).get(qualification_type.pk, ()),
     }
 
 
@@ -409,11 +415,12 @@ def _news(qualification_request: QualificationRequest, worker: WorkerAccount) ->
             _("Your request for “%(name)s” waits for its requester's decision.") % {"name": name},
             "request_waits",
         )
-    owned = Qualification.objects.get(
-        worker=worker, qualification_type=qualification_request.qualification_type
-    )
     return value_sentence(
-        qualification_request.qualification_type, owned.integer_value, clock.now()
+        qualification_request.qualification_type,
+        Qualification.objects.get(
+            worker=worker, qualification_type=qualification_request.qualification_type
+        ).integer_value,
+        clock.now(),
     )
 
 
