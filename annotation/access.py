@@ -26,8 +26,7 @@ from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
 from accounts.teams import invited_by, permissions_in_team, require_power, set_role
 from annotation.exceptions import InvitationVoid, StudyUnfit, require
-from annotation.models import Invitation, Study, StudyMembership
-from annotation.models.studies import StudyQuerySet
+from annotation.models import Invitation, Study, StudyMembership, StudyQuerySet
 
 
 def roles_in(study: Study, user: User) -> list[Role]:

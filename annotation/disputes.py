@@ -13,6 +13,7 @@ from annotation.access import record_in
 from annotation.disagreement import default_threshold
 from annotation.exceptions import CommentRefused, DecisionRefused, require
 from annotation.models import (
+    LONGEST_COMMENT,
     Adjudication,
     Candidate,
     DisputeComment,
@@ -22,7 +23,6 @@ from annotation.models import (
     UnitAgreement,
     WrittenAnswer,
 )
-from annotation.models.labels import LONGEST_COMMENT
 from annotation.result_kinds.agreement import AgreementKind
 from presentation.records import group_values
 

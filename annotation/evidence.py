@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, cast
 from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
-from annotation.models import Judgment, Question, Study, Submission, WrittenAnswer
-from annotation.models.judgments import ROUNDING_SECONDS
+from annotation.models import ROUNDING_SECONDS, Judgment, Question, Study, Submission, WrittenAnswer
 from presentation.records import group_values
 
 FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"

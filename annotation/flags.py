@@ -37,9 +37,9 @@ from annotation.models import (
     Study,
     Submission,
     SubmissionEvidence,
+    SubmissionQuerySet,
     WrittenAnswer,
 )
-from annotation.models.judgments import SubmissionQuerySet
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED

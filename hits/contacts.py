@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from accounts.audit import record
 from accounts.models import Membership, Team, User
 from accounts.roles import PERMISSIONS, Permission, Role
-from annotation.models import Study
-from annotation.models.studies import counted
+from annotation.models import Study, counted
 from hits import connections
 from hits.calls import appeal_records, inquiry_records
 from hits.connections import client_of

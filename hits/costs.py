@@ -30,8 +30,9 @@ from hits.models import (
     PracticeHit,
     Recruiter,
     Recruitment,
+    paid_of,
+    set_aside_of,
 )
-from hits.models.recruiting import paid_of, set_aside_of
 from hits.selections import items_without_hit, selected_items
 
 CENT = Decimal("0.01")

@@ -13,8 +13,7 @@ from annotation.protocols.templates import COMPARISONS, size_problems
 from annotation.protocols.validation import ITEM_FIELDS, NAMED_FIELD
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, Room, over_budget_message, price_items
 from hits.limits import AMAZON
-from hits.models import Batch
-from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
+from hits.models import MOST_WAVES, TOO_MANY_WAVES, Batch
 from hits.plans import version_warning
 from hits.qualification_tests import size_errors
 from hits.questions import LATIN_SQUARE

@@ -31,8 +31,8 @@ from hits.models import (
     Recruiter,
     RecruiterCall,
     Recruitment,
+    RecruitmentQuerySet,
 )
-from hits.models.recruiting import RecruitmentQuerySet
 from hits.participants import BONUS, checked_bonus, follow_batch, token_of
 from work.exceptions import JobWaiting
 from work.execution import RunningJob

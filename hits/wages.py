@@ -15,8 +15,14 @@ from django.db.models import Count, Max, Sum
 from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 
-from annotation.models import Candidate, Question, Study, Submission
-from annotation.models.judgments import PLAUSIBLY_TIMED, SubmissionQuerySet
+from annotation.models import (
+    PLAUSIBLY_TIMED,
+    Candidate,
+    Question,
+    Study,
+    Submission,
+    SubmissionQuerySet,
+)
 from annotation.protocols.fields import ITEM, KINDS
 from annotation.protocols.records import Practice, ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document

@@ -15,6 +15,7 @@ from annotation.api.jobs import accepted
 from annotation.disputes import add_comment, decide, delete_comment, edit_comment
 from annotation.label_sets import METHODS, METHODS_AT_LEVEL
 from annotation.models import (
+    LONGEST_COMMENT,
     Adjudication,
     Candidate,
     DisputeComment,
@@ -23,7 +24,6 @@ from annotation.models import (
     Question,
     Study,
 )
-from annotation.models.labels import LONGEST_COMMENT
 from annotation.study_facts import LABEL, has_simulated, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.job_records import JobSerializer

@@ -14,18 +14,23 @@ from annotation.models.evidence import (
     SubmissionEvidence,
 )
 from annotation.models.judgments import (
+    PLAUSIBLY_TIMED,
+    ROUNDING_SECONDS,
     Annotator,
     ItemSample,
     Judgment,
     MissingAnswer,
     SampledItem,
     Submission,
+    SubmissionQuerySet,
     WrittenAnswer,
 )
-from annotation.models.labels import Adjudication, DisputeComment, Label, LabelSet
+from annotation.models.labels import LONGEST_COMMENT, Adjudication, DisputeComment, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
 from annotation.models.studies import (
+    BLIND_KEY_LENGTH,
     Candidate,
+    CountedStudy,
     Item,
     Picture,
     Protocol,
@@ -33,18 +38,28 @@ from annotation.models.studies import (
     SourceCandidate,
     SourceItem,
     Study,
+    StudyQuerySet,
+    counted,
+    first_that_says_nothing,
     new_blind_key,
     new_blind_keys,
     new_salt,
+    says_nothing,
 )
-from annotation.models.uploads import StoredMapping, Upload, UploadPart
+from annotation.models.uploads import OF_POOLS, StoredMapping, Upload, UploadPart
 
 __all__ = [
+    "BLIND_KEY_LENGTH",
+    "LONGEST_COMMENT",
+    "OF_POOLS",
+    "PLAUSIBLY_TIMED",
+    "ROUNDING_SECONDS",
     "Adjudication",
     "Annotator",
     "AnnotatorFlag",
     "Candidate",
     "CheckAnswer",
+    "CountedStudy",
     "DisputeComment",
     "Invitation",
     "Item",
@@ -63,13 +78,18 @@ __all__ = [
     "StoredMapping",
     "Study",
     "StudyMembership",
+    "StudyQuerySet",
     "Submission",
     "SubmissionEvidence",
+    "SubmissionQuerySet",
     "UnitAgreement",
     "Upload",
     "UploadPart",
     "WrittenAnswer",
+    "counted",
+    "first_that_says_nothing",
     "new_blind_key",
     "new_blind_keys",
     "new_salt",
+    "says_nothing",
 ]

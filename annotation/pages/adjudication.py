@@ -23,8 +23,7 @@ from annotation.disputes import (
     edit_comment,
 )
 from annotation.exceptions import CommentRefused, DecisionRefused, require
-from annotation.models import Candidate, DisputeComment, Question, Study
-from annotation.models.labels import LONGEST_COMMENT
+from annotation.models import LONGEST_COMMENT, Candidate, DisputeComment, Question, Study
 from annotation.pages.downloads import job_of
 from annotation.pages.study import (
     study_for,

@@ -14,8 +14,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
-from annotation.models import Annotator, Candidate, Item, Judgment, Question, Submission
-from annotation.models.judgments import SubmissionQuerySet
+from annotation.models import (
+    Annotator,
+    Candidate,
+    Item,
+    Judgment,
+    Question,
+    Submission,
+    SubmissionQuerySet,
+)
 from annotation.pages.study import (
     study_for,
     study_page,

@@ -7,8 +7,7 @@ import pycountry
 from django.utils.translation import gettext as _
 from jsonschema import Draft202012Validator
 
-from annotation.models import Candidate, Study
-from annotation.models.studies import first_that_says_nothing, says_nothing
+from annotation.models import Candidate, Study, first_that_says_nothing, says_nothing
 from annotation.protocols.documents import protocol_schema, read_document
 from annotation.protocols.faults import Fault, FaultPath, broken_rules, faults_of
 from annotation.protocols.fields import CANDIDATE, CHECK_QUESTION_KINDS, KINDS

@@ -17,8 +17,7 @@ from annotation.study_facts import COLLECT, request_study_job
 from console.api.endpoint import Endpoint, Input
 from console.api.job_records import JobSerializer
 from console.api.operations import reads, writes
-from hits.models import Batch, Hit
-from hits.models.batches import SIZE, BatchQuerySet
+from hits.models import SIZE, Batch, BatchQuerySet, Hit
 from hits.pages.changes import (
     CHANGES,
     Change,

@@ -6,7 +6,9 @@ collected again. What is to be paid, sent or blocked there is a row here first.
 
 from hits.models.batches import (
     MOST_PROBLEM,
+    MOST_WAVES,
     SIZE,
+    TOO_MANY_WAVES,
     YEAR_SECONDS,
     Assignment,
     AssignmentRecordQuerySet,
@@ -26,6 +28,9 @@ from hits.models.recruiting import (
     Recruiter,
     RecruiterCall,
     Recruitment,
+    RecruitmentQuerySet,
+    paid_of,
+    set_aside_of,
 )
 from hits.models.reviews import (
     PART,
@@ -53,8 +58,10 @@ from hits.models.workers import (
 
 __all__ = [
     "MOST_PROBLEM",
+    "MOST_WAVES",
     "PART",
     "SIZE",
+    "TOO_MANY_WAVES",
     "YEAR_SECONDS",
     "Appeal",
     "Assignment",
@@ -82,6 +89,7 @@ __all__ = [
     "Recruiter",
     "RecruiterCall",
     "Recruitment",
+    "RecruitmentQuerySet",
     "RejectionReason",
     "SharedDevice",
     "Statement",
@@ -90,4 +98,6 @@ __all__ = [
     "WorkerClearance",
     "WorkerNote",
     "new_batch_key",
+    "paid_of",
+    "set_aside_of",
 ]

@@ -13,8 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Item, ItemSample, PlacedCheck, Protocol, Study, Submission
-from annotation.models.studies import counted
+from annotation.models import Item, ItemSample, PlacedCheck, Protocol, Study, Submission, counted
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document

@@ -23,8 +23,7 @@ from accounts.models import User
 from annotation.assignment_facts import DeskWork
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
 from annotation.flags import EVIDENCE, flags_of
-from annotation.models import Study, Submission
-from annotation.models.studies import CountedStudy, counted
+from annotation.models import CountedStudy, Study, Submission, counted
 from annotation.pages.study import stage_facts
 from annotation.study_facts import newest_fact
 from console.models import PagePreferences

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _, ngettext
 from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
-from annotation.models import Adjudication, LabelSet, Study
-from annotation.models.studies import counted
+from annotation.models import Adjudication, LabelSet, Study, counted
 from annotation.study_facts import AGREEMENT, newest_fact, subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch

@@ -16,8 +16,7 @@ from accounts.audit import record
 from accounts.models import User
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
-from annotation.models import Study
-from annotation.models.studies import CountedStudy
+from annotation.models import CountedStudy, Study
 from annotation.pages.study import study_for, study_page
 from console.access import person, require_spending
 from console.forms import UsdField, problems_of

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _, ngettext
 
-from annotation.models import Item, Protocol, Study
-from annotation.models.uploads import OF_POOLS
+from annotation.models import OF_POOLS, Item, Protocol, Study
 from annotation.pages.import_forms import purpose_of, title_of
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import with_roles_of
-from annotation.models import Annotator, Candidate, Item, Study
-from annotation.models.studies import StudyQuerySet
+from annotation.models import Annotator, Candidate, Item, Study, StudyQuerySet
 from annotation.new_studies import rename_study
 from annotation.pages.study import (
     figures_of,

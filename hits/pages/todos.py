@@ -8,8 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _, ngettext
 
 from accounts.roles import Permission
-from annotation.models import Study
-from annotation.models.studies import CountedStudy, counted
+from annotation.models import CountedStudy, Study, counted
 from annotation.pages.study import stage_facts
 from annotation.study_facts import (
     AGREEMENT,

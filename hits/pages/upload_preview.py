@@ -13,8 +13,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
 from annotation.exceptions import ImportRefused
-from annotation.models import Candidate, Item, Picture, Question, Study, Upload
-from annotation.models.studies import BLIND_KEY_LENGTH
+from annotation.models import BLIND_KEY_LENGTH, Candidate, Item, Picture, Question, Study, Upload
 from annotation.pages.previews import picture_path, previewed_item
 from annotation.pages.uploads import upload_for
 from annotation.protocols.records import Order, ProtocolDocument

@@ -52,10 +52,10 @@ from marketplace.models import (
     Hit,
     LedgerAccount,
     LedgerEntry,
+    LedgerTransaction,
     Requester,
     WorkerMessage,
 )
-from marketplace.models.money import LedgerTransaction
 from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
 from marketplace.people import enrolment

@@ -4,8 +4,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exceptions import StudyUnfit, require
 from annotation.flags import flag_submissions, unflag_submissions
-from annotation.models import Study, Submission
-from annotation.models.judgments import SubmissionQuerySet
+from annotation.models import Study, Submission, SubmissionQuerySet
 
 
 class Command(BaseCommand):
