@@ -9,7 +9,6 @@ from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
@@ -126,8 +125,8 @@ class TeamRowQuerySet(models.QuerySet[RowOfTeam]):
         """Each row with `user_role`, the user's role in its team; "owner" for superusers."""
         if user.is_superuser:
             return self.annotate(user_role=models.Value(Role.OWNER))
-        of_user = Membership.objects.filter(team=OuterRef(self.team_field), user=user.pk)
-        return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
+        of_user = Membership.objects.filter(team=models.OuterRef(self.team_field), user=user.pk)
+        return self.annotate(user_role=models.Subquery(of_user.values("role")[:1]))
 
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 
 # Clocks of machines that share the work agree this far. What waits for a time still later than it
@@ -14,9 +13,9 @@ CLOCK_SLACK = timedelta(minutes=1)
 MOST_DELAY_SECONDS = 600
 
 
-def lapsed(now: datetime) -> Q:
+def lapsed(now: datetime) -> models.Q:
     longest = timedelta(seconds=settings.WORK_LEASE_SECONDS) + CLOCK_SLACK
-    return Q(leased_until__lt=now) | Q(leased_until__gt=now + longest)
+    return models.Q(leased_until__lt=now) | models.Q(leased_until__gt=now + longest)
 
 
 class Leased(models.Model):
@@ -55,11 +54,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.unfinished().filter(stop_requested=False)
 
     def due(self, now: datetime) -> JobQuerySet:
-        waits = Q(
+        waits = models.Q(
             run_after__gt=now,
             run_after__lte=now + timedelta(seconds=MOST_DELAY_SECONDS) + CLOCK_SLACK,
         )
-        return self.queued().filter(Q(run_after=None) | ~waits)
+        return self.queued().filter(models.Q(run_after=None) | ~waits)
 
     def lapsed(self, now: datetime) -> JobQuerySet:
         return self.running().filter(lapsed(now))
@@ -128,17 +127,19 @@ class Job(Leased):
             models.Index(fields=["subject", "kind", "state"], name="job_of_a_subject"),
             models.Index(
                 fields=["queue", "enqueued_at"],
-                condition=Q(state="queued"),
+                condition=models.Q(state="queued"),
                 name="job_queued",
             ),
-            models.Index(fields=["leased_until"], condition=Q(state="running"), name="job_leased"),
+            models.Index(
+                fields=["leased_until"], condition=models.Q(state="running"), name="job_leased"
+            ),
             models.Index(fields=["finished_at"], name="job_finished"),
             models.Index(fields=["queue", "started_at"], name="job_begun"),
         ]
         constraints = [
             models.UniqueConstraint(
                 fields=["dedupe_key"],
-                condition=Q(state__in=["queued", "running"], stop_requested=False),
+                condition=models.Q(state__in=["queued", "running"], stop_requested=False),
                 name="same_job_once_unfinished",
             )
         ]

@@ -4,7 +4,6 @@ from typing import Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.studies import Candidate, Item, Protocol, Question, Study
@@ -29,8 +28,9 @@ LEAST_SECONDS_OF_A_PERSON = 2
 ROUNDING_SECONDS = 2
 
 
-PLAUSIBLY_TIMED = Q(seconds__gte=LEAST_SECONDS_OF_A_PERSON) & (
-    Q(active_seconds=None) | Q(active_seconds__lte=F("seconds") + ROUNDING_SECONDS)
+PLAUSIBLY_TIMED = models.Q(seconds__gte=LEAST_SECONDS_OF_A_PERSON) & (
+    models.Q(active_seconds=None)
+    | models.Q(active_seconds__lte=models.F("seconds") + ROUNDING_SECONDS)
 )
 
 
@@ -109,7 +109,7 @@ class Submission(models.Model):
                 fields=["annotator", "item", "round"],
                 name="one_submission_per_annotator_item_and_round",
             ),
-            models.CheckConstraint(condition=Q(round__gte=1), name="rounds_count_from_one"),
+            models.CheckConstraint(condition=models.Q(round__gte=1), name="rounds_count_from_one"),
         ]
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class Judgment(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["submission", "question"],
-                condition=Q(candidate=None),
+                condition=models.Q(candidate=None),
                 name="one_judgment_of_an_item_per_submission_and_question",
             ),
         ]
@@ -189,7 +189,7 @@ class WrittenAnswer(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["submission", "question"],
-                condition=Q(candidate=None),
+                condition=models.Q(candidate=None),
                 name="written_once_about_an_item",
             ),
         ]
@@ -285,7 +285,8 @@ class SampledItem(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["sample", "item"], name="item_once_a_sample"),
             models.CheckConstraint(
-                condition=Q(probability=None) | Q(probability__gt=0, probability__lte=1),
+                condition=models.Q(probability=None)
+                | models.Q(probability__gt=0, probability__lte=1),
                 name="probability_above_0_and_at_most_1",
             ),
         ]

@@ -5,7 +5,6 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission
@@ -24,7 +23,7 @@ class UploadQuerySet(models.QuerySet["Upload"]):
         if user.is_superuser:
             return self
         teams = Membership.objects.filter(user=user.pk, role__in=EDITORS).values("team")
-        return self.filter(Q(uploaded_by=user.pk) | Q(team__in=teams))
+        return self.filter(models.Q(uploaded_by=user.pk) | models.Q(team__in=teams))
 
 
 class Upload(models.Model):
@@ -127,12 +126,12 @@ class StoredMapping(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["team", "columns_digest"],
-                condition=Q(user=None),
+                condition=models.Q(user=None),
                 name="one_mapping_a_team_and_columns",
             ),
             models.UniqueConstraint(
                 fields=["user", "columns_digest"],
-                condition=Q(team=None),
+                condition=models.Q(team=None),
                 name="one_mapping_a_user_and_columns",
             ),
         ]

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
@@ -70,7 +69,9 @@ class Payment(models.Model):
             models.UniqueConstraint(
                 fields=["assignment", "purpose"], name="payment_once_a_purpose"
             ),
-            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="payment_is_positive"),
+            models.CheckConstraint(
+                condition=models.Q(amount_usd__gt=0), name="payment_is_positive"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -167,12 +168,14 @@ class Budget(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(team__isnull=False, study=None, batch=None)
-                | Q(team=None, study__isnull=False, batch=None)
-                | Q(team=None, study=None, batch__isnull=False),
+                condition=models.Q(team__isnull=False, study=None, batch=None)
+                | models.Q(team=None, study__isnull=False, batch=None)
+                | models.Q(team=None, study=None, batch__isnull=False),
                 name="budget_of_one_thing",
             ),
-            models.CheckConstraint(condition=Q(cap_usd__gte=0), name="budget_is_not_negative"),
+            models.CheckConstraint(
+                condition=models.Q(cap_usd__gte=0), name="budget_is_not_negative"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -303,7 +306,8 @@ class Appeal(Answerable):
         ordering = ["appealed_at", "pk"]
         constraints = [
             models.CheckConstraint(
-                condition=~Q(answer="") | Q(is_granted=False), name="granted_appeal_is_answered"
+                condition=~models.Q(answer="") | models.Q(is_granted=False),
+                name="granted_appeal_is_answered",
             ),
         ]
 

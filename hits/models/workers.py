@@ -8,7 +8,6 @@ from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -16,7 +15,7 @@ from annotation.models import Item, Study
 from hits.models.batches import Assignment, Batch, Worker
 from hits.models.reviews import DeliveryState
 
-IS_PAID = Q(answers__status=Assignment.Status.APPROVED)
+IS_PAID = models.Q(answers__status=Assignment.Status.APPROVED)
 
 
 class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
@@ -32,16 +31,17 @@ class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
     def awaited(self) -> Self:
         return (
             self.published()
-            .annotate(n_settled=Count("answers", filter=IS_PAID))
-            .filter(n_settled__lt=Coalesce(F("n_answers"), F("max_assignments")))
+            .annotate(n_settled=models.Count("answers", filter=IS_PAID))
+            .filter(n_settled__lt=Coalesce(models.F("n_answers"), models.F("max_assignments")))
         )
 
     def paid(self) -> Self:
-        return self.annotate(n_paid=Count("answers", filter=IS_PAID))
+        return self.annotate(n_paid=models.Count("answers", filter=IS_PAID))
 
     def awaiting_expiry(self) -> Self:
         return self.published().filter(
-            ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None),
+            ~models.Q(expiry_confirmed_at=models.F("batch__expires_at"))
+            | models.Q(expiry_confirmed_at=None),
             batch__expires_at__isnull=False,
         )
 

@@ -1,6 +1,5 @@
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
@@ -40,7 +39,7 @@ class LedgerAccount(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["kind"],
-                condition=Q(requester=None, worker=None),
+                condition=models.Q(requester=None, worker=None),
                 name="one_ledger_account_of_a_kind",
             ),
             models.UniqueConstraint(
@@ -50,16 +49,18 @@ class LedgerAccount(Row):
                 fields=["worker", "kind"], name="one_ledger_account_per_worker_and_kind"
             ),
             models.CheckConstraint(
-                condition=Q(
+                condition=models.Q(
                     kind__in=["outside", "fees", "payouts"], requester=None, worker=None, payee=None
                 )
-                | Q(
+                | models.Q(
                     kind__in=["available", "held"],
                     requester__isnull=False,
                     worker=None,
                     payee=None,
                 )
-                | Q(kind="earnings", requester=None, worker__isnull=False, payee__isnull=False),
+                | models.Q(
+                    kind="earnings", requester=None, worker__isnull=False, payee__isnull=False
+                ),
                 name="ledger_account_has_its_owner",
             ),
         ]
@@ -93,7 +94,7 @@ class LedgerTransaction(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["assignment"],
-                condition=Q(kind="payment"),
+                condition=models.Q(kind="payment"),
                 name="an_assignment_is_paid_at_most_once",
             )
         ]
@@ -116,7 +117,9 @@ class LedgerEntry(Row):
     class Meta:
         indexes = [models.Index(fields=["account", "-id"], name="ledger_entry_statement")]
         constraints = [
-            models.CheckConstraint(condition=~Q(amount_usd=0), name="ledger_entry_moves_money"),
+            models.CheckConstraint(
+                condition=~models.Q(amount_usd=0), name="ledger_entry_moves_money"
+            ),
             models.UniqueConstraint(
                 fields=["transaction", "account"], name="one_ledger_entry_per_account"
             ),
@@ -143,13 +146,13 @@ class Deposit(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["requester", "reference"],
-                condition=~Q(reference="") & Q(reversal=None),
+                condition=~models.Q(reference="") & models.Q(reversal=None),
                 name="one_standing_deposit_per_reference",
             ),
             models.UniqueConstraint(
                 fields=["requester", "form_token"], name="one_deposit_per_form_token"
             ),
-            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_deposit_is_money"),
+            models.CheckConstraint(condition=models.Q(amount_usd__gt=0), name="a_deposit_is_money"),
         ]
 
 
@@ -175,7 +178,7 @@ class BonusPayment(Row):
             models.UniqueConstraint(
                 fields=["requester", "unique_request_token"], name="one_bonus_per_request_token"
             ),
-            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_bonus_is_money"),
+            models.CheckConstraint(condition=models.Q(amount_usd__gt=0), name="a_bonus_is_money"),
         ]
 
 
@@ -204,7 +207,7 @@ class Payout(Row):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["batch", "worker"], name="one_payout_per_batch"),
-            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_payout_is_money"),
+            models.CheckConstraint(condition=models.Q(amount_usd__gt=0), name="a_payout_is_money"),
         ]
 
 

@@ -1,7 +1,6 @@
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.hits import HitType
@@ -52,11 +51,11 @@ class QualificationType(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["requester", "name"],
-                condition=Q(deleted_at=None),
+                condition=models.Q(deleted_at=None),
                 name="one_qualification_type_of_a_name",
             ),
             models.CheckConstraint(
-                condition=Q(auto_granted=False) | Q(test=""),
+                condition=models.Q(auto_granted=False) | models.Q(test=""),
                 name="an_auto_granted_qualification_has_no_test",
             ),
         ]
@@ -104,7 +103,7 @@ class QualificationRequest(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["qualification_type", "worker"],
-                condition=Q(status__in=["Started", "Submitted"]),
+                condition=models.Q(status__in=["Started", "Submitted"]),
                 name="one_open_request_per_qualification_and_worker",
             )
         ]
@@ -193,7 +192,7 @@ class QualificationRequirement(Row):
                 fields=["hit_type", "position"], name="requirements_are_numbered"
             ),
             models.CheckConstraint(
-                condition=Q(qualification_type=None) ^ Q(system_id=""),
+                condition=models.Q(qualification_type=None) ^ models.Q(system_id=""),
                 name="requirement_names_one_qualification",
             ),
         ]

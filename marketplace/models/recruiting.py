@@ -1,7 +1,6 @@
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id, new_token
@@ -161,11 +160,11 @@ class RecruitedStudy(Row):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(items_per_session__gte=1), name="a_participation_has_a_hit"
+                condition=models.Q(items_per_session__gte=1), name="a_participation_has_a_hit"
             ),
             models.UniqueConstraint(
                 fields=["requester", "request_token"],
-                condition=~Q(request_token=""),
+                condition=~models.Q(request_token=""),
                 name="one_study_per_request_token",
             ),
         ]
