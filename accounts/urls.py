@@ -14,8 +14,8 @@ sign_in = login_not_required(
 RESET_LINK = r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
 
 of_passwords: list[URLPattern | URLResolver] = [
-    path("", pages.passwords.change_password, name="account_change_password"),
-    path("reset/", pages.passwords.reset_password, name="account_reset_password"),
+    path("", pages.account.change_password, name="account_change_password"),
+    path("reset/", pages.account.reset_password, name="account_reset_password"),
     # Access of these: everyone. A link can be used once; all sessions of the user end.
     path(
         "reset/sent/",
@@ -59,9 +59,9 @@ of_the_second_factor: list[URLPattern | URLResolver] = [
 of_the_account: list[URLPattern | URLResolver] = [
     path("", pages.account.account, name="account"),
     path("login/", sign_in, name="account_login"),
-    path("again/", pages.passwords.reauthenticate, name="account_reauthenticate"),
+    path("again/", pages.account.reauthenticate, name="account_reauthenticate"),
     path("password/", include(of_passwords)),
-    path("password-links/", pages.passwords.password_links, name="password_links"),
+    path("password-links/", pages.account.password_links, name="password_links"),
     path("tokens/", pages.account.tokens, name="api_tokens"),
     path("tokens/<int:token_id>/revoke/", pages.account.revoke, name="revoke_token"),
     path("email/", pages.account.email, name="account_email"),

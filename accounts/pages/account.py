@@ -1,11 +1,21 @@
+from collections.abc import Callable
+from typing import Any
+
 from allauth.account.decorators import reauthentication_required
 from allauth.account.models import EmailAddress
-from allauth.account.views import EmailView
+from allauth.account.views import (
+    EmailView,
+    PasswordChangeView,
+    PasswordResetView,
+    ReauthenticateView,
+)
 from allauth.usersessions.internal.flows.sessions import end_sessions
 from allauth.usersessions.models import UserSession
 from allauth.usersessions.views import ListUserSessionsView
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
@@ -13,12 +23,103 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.adapter import TokenForm
+from accounts.audit import name_for_good, record
+from accounts.enrolment import password_link
 from accounts.exceptions import AccountsError
-from accounts.models import ApiToken, Membership
-from accounts.pages.passwords import own_account_page, require_password
+from accounts.models import ApiToken, Membership, User
 from accounts.second_factor import has_second_factor, needs_second_factor
 from accounts.tokens import create_personal_token, revoke_token
 from encryption import UndecryptableSecret, decrypt, encrypt
+
+
+def own_account_page(
+    view: Any, template: str, *, section: str = "account", **arguments: Any
+) -> Callable[..., HttpResponseBase]:
+    """A class-based page of one's own account, which users without a password do not have."""
+
+    def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        page = view.as_view(
+            template_name=f"accounts/{template}",
+            extra_context={
+                "section": section,
+                "sends_mail": settings.SENDS_MAIL,
+                "needs_second_factor": needs_second_factor(require_password(request)),
+            },
+            **arguments,
+        )
+        response: HttpResponseBase = page(request, *args, **kwargs)
+        return response
+
+    return show
+
+
+def require_password(request: HttpRequest) -> User:
+    if not request.user.is_authenticated or not request.user.has_usable_password():
+        raise PermissionDenied(_("This account has no password, and so no pages of its own."))
+    return request.user
+
+
+# Access: signed-in users, each their own; not participants of a panel, who have no password. All
+# other sessions of the user end.
+change_password = own_account_page(
+    PasswordChangeView,
+    "change_password.html",
+    section="password",
+    success_url=reverse_lazy("account_change_password"),
+)
+# Access: signed-in users, each their own. Before something that must not be done by a passer-by.
+reauthenticate = own_account_page(ReauthenticateView, "reauthenticate.html")
+
+
+class RequestLinkView(PasswordResetView):  # type: ignore[misc]
+    """Have a link for a new password sent; the answer is the same for every address.
+
+    Access: anybody. Without a mail server the page says who can make such a link.
+    """
+
+    template_name = "accounts/reset_password.html"
+    extra_context = {"sends_mail": settings.SENDS_MAIL}
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if not settings.SENDS_MAIL:
+            raise PermissionDenied(_("This site has no mail server, so it cannot send links."))
+        response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+
+reset_password = RequestLinkView.as_view()
+
+
+# Links for new passwords, which operators make where the site has no mail server.
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@reauthentication_required  # type: ignore[untyped-decorator]
+def password_links(request: HttpRequest) -> HttpResponse:
+    """Make a link for a user's new password, displayed once, for the operator to pass on.
+
+    Access: operators, who gave their password again; not for the accounts of other operators.
+    """
+    actor = request.user
+    if not isinstance(actor, User) or not actor.is_staff:
+        raise PermissionDenied(_("Operators of the site make links for new passwords."))
+    context = {"section": "password_links", "username": request.POST.get("username", "").strip()}
+    if request.method == "POST":
+        user = User.objects.filter(username=context["username"], is_active=True).first()
+        if user is None:
+            messages.error(request, _("There is no such user."))
+        elif user.is_staff or user.is_superuser or not user.has_usable_password():
+            messages.error(
+                request,
+                _("For this account no link is made here. Use the command password_link."),
+            )
+        else:
+            record(
+                team=None, actor=actor, action="member.password_link", subject=name_for_good(user)
+            )
+            context["link"] = password_link(user)
+    return render(request, "accounts/password_links.html", context)
 
 
 @require_safe

@@ -10,7 +10,7 @@ from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
 from allauth.usersessions.internal.flows.sessions import end_other_sessions
 from django.http import HttpResponse
 
-from accounts.pages.passwords import own_account_page
+from accounts.pages.account import own_account_page
 from accounts.second_factor import record_code
 
 

@@ -66,12 +66,12 @@ of_the_site: list[URLPattern | URLResolver] = [
     ),
     path(
         "uploads/<uuid:token>/label-settings/",
-        endpoints.tool_settings.LabelSettingsEndpoint.as_view(),
+        endpoints.uploads.LabelSettingsEndpoint.as_view(),
         name="upload-label-settings",
     ),
     path(
         "uploads/<uuid:token>/score-settings/",
-        endpoints.tool_settings.ScoreSettingsEndpoint.as_view(),
+        endpoints.uploads.ScoreSettingsEndpoint.as_view(),
         name="upload-score-settings",
     ),
     path("uploads/<uuid:token>/import/", endpoints.uploads.Import.as_view(), name="upload-import"),

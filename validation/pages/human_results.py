@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 from accounts.roles import Permission
 from annotation.assignment_facts import AssignmentPrice, assignment_price
 from annotation.models import Candidate, Question, Study
+from annotation.pages.agreement import newest_alphas
 from annotation.pages.downloads import job_of
-from annotation.pages.question_agreement import newest_alphas
 from annotation.pages.study import (
     stage_facts,
     study_for,
