@@ -68,7 +68,6 @@ def _digest(username: str) -> str:
     return salted_hmac(SALT, username.casefold(), algorithm="sha256").hexdigest()[:32]
 
 
-APP = "allauth.account"
 # What pages make plain themselves, or what does not happen without a mail server.
 SILENT = {"account/messages/logged_in.txt"}
 OF_MAIL = {"account/messages/email_confirmation_sent.txt"}
@@ -84,7 +83,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         username = str(credentials.get("username", "")).casefold()
         counted: list[ratelimit.SingleRateLimitUsage] = []
         for action, key in self._counts(request, username):
-            usage = ratelimit.consume(request, app=APP, action=action, key=key)
+            usage = ratelimit.consume(request, app="allauth.account", action=action, key=key)
             # An attempt that is refused here tries no password, so no further limit counts it:
             # one address cannot use up what the name has for all addresses.
             if usage is None:

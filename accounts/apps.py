@@ -9,12 +9,12 @@ from django.db.models.signals import post_migrate
 
 # What `check --deploy` says of the settings that sign-in limits rest on.
 
-PRIVATE_CACHES = ("locmem.LocMemCache", "dummy.DummyCache")
-
 
 @register(Tags.security, deploy=True)
 def check_sign_in(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    has_private_cache = settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES)
+    has_private_cache = settings.CACHES["default"]["BACKEND"].endswith(
+        ("locmem.LocMemCache", "dummy.DummyCache")
+    )
     knows_addresses = (
         settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER
     )

@@ -67,16 +67,15 @@ _SUMMARIES = {
 
 
 _ALL = frozenset(Permission)
-_OF_ANALYSTS = frozenset(
-    {Permission.VIEW, Permission.VIEW_SYSTEMS, Permission.ANALYSE, Permission.EXPORT}
-)
 
 PERMISSIONS: dict[Role, frozenset[Permission]] = {
     Role.OWNER: _ALL,
     Role.MANAGER: _ALL - {Permission.OWN},
     Role.RESEARCHER: _ALL - {Permission.OWN, Permission.MANAGE, Permission.VIEW_AUDIT_LOG},
     Role.ADJUDICATOR: frozenset({Permission.VIEW, Permission.ADJUDICATE}),
-    Role.ANALYST: _OF_ANALYSTS,
+    Role.ANALYST: frozenset(
+        {Permission.VIEW, Permission.VIEW_SYSTEMS, Permission.ANALYSE, Permission.EXPORT}
+    ),
     Role.AUDITOR: frozenset(
         {
             *(Permission.VIEW, Permission.VIEW_SYSTEMS),

@@ -11,7 +11,6 @@ pages, allauth = LazyPackage("accounts.pages"), LazyPackage("allauth.account")
 sign_in = login_not_required(
     RedirectView.as_view(pattern_name=settings.LOGIN_URL, query_string=True)
 )
-RESET_LINK = r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
 
 of_passwords: list[URLPattern | URLResolver] = [
     path("", pages.account.change_password, name="account_change_password"),
@@ -32,7 +31,7 @@ of_passwords: list[URLPattern | URLResolver] = [
         name="account_reset_password_from_key_done",
     ),
     re_path(
-        RESET_LINK,
+        r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
         allauth.views.PasswordResetFromKeyView.as_view(template_name="accounts/set_password.html"),
         name="account_reset_password_from_key",
     ),

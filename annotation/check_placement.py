@@ -27,7 +27,6 @@ from annotation.protocols.validation import KNOWN_VALUES, checked_question
 
 # As a share of the scale, where the protocol sets no tolerance; categories have none.
 TOLERANCES = {"gold": 0.2, "repeat": 0.2, "instructed": 0.05, QUESTION_CHECK: 0.05}
-MEASURED_KINDS = ("line", "number", "likert")
 # Of a text's words, which others replace.
 DEGRADED_SHARE = 0.5
 LEAST_DEGRADED_WORDS = 3
@@ -179,7 +178,7 @@ def degraded_text(text: str, donor: str, rng: random.Random) -> str:
 def tolerance_of(check: Check, question: ProtocolQuestion) -> float:
     if check.tolerance is not None:
         return check.tolerance
-    if question.kind not in MEASURED_KINDS:
+    if question.kind not in ("line", "number", "likert"):
         return 0.0
     low, high = range_of(question)
     tolerance = TOLERANCES.get(check.kind, 0.0) * (high - low)

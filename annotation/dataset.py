@@ -97,7 +97,6 @@ LICENSES = (
 )
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
-LARGER = "1M<n<10M"
 LOADING = """```python
 from datasets import load_dataset
 
@@ -146,7 +145,7 @@ def _front_matter(
         "license": license,
         **({"language": [document.language]} if document.language else {}),
         "annotations_creators": [_annotations_creator(counts)],
-        "size_categories": [next((size for most, size in SIZES if n < most), LARGER)],
+        "size_categories": [next((size for most, size in SIZES if n < most), "1M<n<10M")],
         "tags": ["human-evaluation", "annotation"],
         "configs": [
             {

@@ -161,7 +161,6 @@ def _flagged(question: Question, round: int) -> dict[str, int]:
 MOST_ANNOTATORS = 40
 LEAST_SHARED = 3
 STATISTICS = {"nominal": "Cohen's kappa", "ordinal": "Cohen's kappa, linear weights"}
-CORRELATION = "Pearson's r"
 COLUMNS = (
     *("annotator_a", "annotator_b", "n_shared", "observed", "expected", "value"),
     *("se", "ci_low", "ci_high", "reason", "in_matrix"),
@@ -190,7 +189,7 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
     is_kappa = question.level in KAPPA_WEIGHTS
     rows = _kappas(question, kappas) if is_kappa else _correlations(question, judgments, most)
     in_matrix = rows["annotator_a"].isin(most) & rows["annotator_b"].isin(most)
-    statistic = STATISTICS.get(question.level, CORRELATION)
+    statistic = STATISTICS.get(question.level, "Pearson's r")
     rows = rows.assign(in_matrix=in_matrix).reindex(columns=COLUMNS)
     return PairTable(statistic, is_kappa, len(counts), len(most), rows)
 

@@ -29,10 +29,6 @@ SUBMISSION_FLAGS = (CONTRADICTORY, FAST, SAME, FAR, PASTED)
 FAST_SHARE = 1 / 3
 SAME_SHARE = 0.9
 FAR_SHARE = 0.3
-EFFORT_COLUMNS = (
-    *("annotator", "accepted_at", "submitted_at", "seconds", "active_seconds"),
-    *("events", "justification", "is_simulated", "has_unproved_mark"),
-)
 # Fewer ratings on a page are the same too easily.
 LEAST_VALUES = 4
 
@@ -115,7 +111,15 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
         model.objects.filter(submission=OuterRef("pk")).order_by().values("submission")
         for model in (Judgment, WrittenAnswer)
     )
-    submissions = Submission.objects.of(study).filter(**filters).values("pk", *EFFORT_COLUMNS)
+    submissions = (
+        Submission.objects.of(study)
+        .filter(**filters)
+        .values(
+            "pk",
+            *("annotator", "accepted_at", "submitted_at", "seconds", "active_seconds"),
+            *("events", "justification", "is_simulated", "has_unproved_mark"),
+        )
+    )
     rows = submissions.annotate(
         latest=Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
         n_written=Subquery(written.annotate(n=Sum(Length("text"))).values("n")),

@@ -254,9 +254,6 @@ def _storage() -> Storage:
     return storages["objects"]
 
 
-DESIGN = ("item", "batch", "probability")
-
-
 def record_item_sample(
     *, study: Study, probabilities: Mapping[int, float | None], **how: Any
 ) -> ItemSample:
@@ -285,6 +282,6 @@ def sample_design(study: Study, round_: int = 1) -> pd.DataFrame:
         .order_by("sample__number")
         .values_list("item__key", "sample__number", "probability")
     )
-    frame = pd.DataFrame.from_records(list(values), columns=list(DESIGN))
+    frame = pd.DataFrame.from_records(list(values), columns=["item", "batch", "probability"])
     frame = frame.astype({"batch": "float64", "probability": "float64"})
     return frame.drop_duplicates("item", ignore_index=True)

@@ -19,8 +19,6 @@ from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-LOCALE_DIR = BASE_DIR / "locale"
-SOURCE_LANGUAGE = "en"
 CODE_DIRS = (
     "accounts", "annotation", "config", "console", "hits", "marketplace", "metrics",
     "presentation", "replications", "results", "retrieval", "simulation", "validation", "work",
@@ -55,7 +53,7 @@ msgstr ""
 
 
 def main() -> int:
-    paths = sorted(LOCALE_DIR.glob("*/LC_MESSAGES"))
+    paths = sorted((BASE_DIR / "locale").glob("*/LC_MESSAGES"))
     if not paths:
         print("No language yet. Make a folder such as locale/de/LC_MESSAGES.", file=sys.stderr)  # noqa: T201
         return 1
@@ -66,7 +64,7 @@ def main() -> int:
 
 
 def collected_messages() -> Catalog:
-    catalogue = Catalog(locale=SOURCE_LANGUAGE, charset="utf-8", fuzzy=False)
+    catalogue = Catalog(locale="en", charset="utf-8", fuzzy=False)
     for path in sources():
         name = path.relative_to(BASE_DIR).as_posix()
         for text, comments, context in _messages_of(path):

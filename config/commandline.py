@@ -26,7 +26,6 @@ UNREACHABLE = (
 # How they begin where the disk is full.
 FULL = ("database or disk is full", "disk I/O error", "could not extend file", "could not write")
 UNMIGRATED = ("no such table", "does not exist", "no such column")
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # Commands of before, and what to run instead.
 MOVED = {
     "fake_prolific": "python -m benchmarks.fake_prolific",
@@ -49,7 +48,7 @@ def main(argv: list[str]) -> int:
             raise
         return _refuse(message)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _refuse(
                 f"A disk is full: {error}. Make room where the command writes (the folder of "
                 "OBJECTS_URL, or `output`), and run it again."

@@ -81,9 +81,6 @@ def _reason(exception: Exception) -> str:
     )
 
 
-NOT_STORED = "private, no-store"
-
-
 def keep_private(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -94,7 +91,7 @@ def keep_private(
         response = get_response(request)
         name = settings.SESSION_COOKIE_NAME
         if name in request.COOKIES or name in response.cookies:
-            response.headers.setdefault("Cache-Control", NOT_STORED)
+            response.headers.setdefault("Cache-Control", "private, no-store")
         return response
 
     return answer

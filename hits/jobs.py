@@ -149,7 +149,6 @@ APPLY_CHANGES = "apply_changes"
 LOOK_EVERY_SECONDS = 30
 # What all calls over one connection may take in a run, so that none holds up the others.
 PERIODIC_CALL_SECONDS, APPEALS_CALL_SECONDS, INTERACTIVE_CALL_SECONDS = 60, 20, 300
-FORGET_EVERY_SECONDS = 600
 REQUESTS_PER_SECOND = 10
 # A collection that failed, as for want of a key, is not tried every half a minute.
 AFTER_FAILURE = timedelta(minutes=10)
@@ -202,7 +201,7 @@ def connect(running: RunningJob) -> str:
     "forget_secrets",
     label=gettext_lazy("Looking for keys that are needed no longer"),
     queue=MARKETPLACE,
-    every_seconds=FORGET_EVERY_SECONDS,
+    every_seconds=600,
 )
 def forget_request_secrets(running: RunningJob) -> str:
     n = forget_secrets()

@@ -29,12 +29,6 @@ from hits.plans import draft_batch, plan_batch
 from hits.publications import publish_batch
 from presentation.progress import Reporter, without_bars
 
-FOR_OTHERS = (
-    "This command serves the site to itself at 127.0.0.1, and SITE_URL or ALLOWED_HOSTS says that "
-    "others reach it by another name. Set both for this one command: "
-    "SITE_URL=http://127.0.0.1:8000 ALLOWED_HOSTS=127.0.0.1 before it."
-)
-
 
 class _QuietHandler(WSGIRequestHandler):
     # Head and body go out as two writes; held back for each other they cost 40 ms a request.
@@ -47,7 +41,18 @@ class _QuietHandler(WSGIRequestHandler):
 @contextmanager
 def served_site() -> Iterator[str]:
     # A site for others is not its own at that address: it refuses the host and asks for TLS.
-    require(settings.OWN_MACHINE, ConnectionUnfit(FOR_OTHERS, code="not_local"))
+    require(
+        settings.OWN_MACHINE,
+        ConnectionUnfit(
+            (
+                "This command serves the site to itself at 127.0.0.1, and SITE_URL or "
+                "ALLOWED_HOSTS says that "
+                "others reach it by another name. Set both for this one command: "
+                "SITE_URL=http://127.0.0.1:8000 ALLOWED_HOSTS=127.0.0.1 before it."
+            ),
+            code="not_local",
+        ),
+    )
     server = ThreadedWSGIServer(("127.0.0.1", 0), _QuietHandler)
     server.daemon_threads = True
     server.set_app(get_internal_wsgi_application())

@@ -306,9 +306,6 @@ def _create_hit_type(
     return identifier(answer, "HITTypeId")
 
 
-UNGRADED = Grade(0, 0, False)
-
-
 def collect_practice(*, batch: Batch, client: MTurkClient) -> int:
     practice = practice_of(batch) if batch.practice_type_id else None
     if practice is None:
@@ -348,7 +345,7 @@ def _store_answer(
     worker, _ = Worker.objects.get_or_create(
         marketplace=batch.connection.marketplace, worker_id=record.worker_id
     )
-    grade, problem = UNGRADED, ""
+    grade, problem = Grade(0, 0, False), ""
     try:
         grade = page.grade(record.answer_xml)
     except (AnswerUnreadable, ArithmeticError, RecursionError, ValueError) as error:

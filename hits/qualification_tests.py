@@ -35,7 +35,6 @@ from presentation.numbers import count_of
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
 KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
-EXPLANATION = "assay-explanation"
 MOST_BYTES = 65_535
 # So that a name has at most 200 characters.
 LONGEST_TITLE = 100
@@ -211,7 +210,7 @@ def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str
 def _explanation(graded: GradedQuestion) -> Element[Any]:
     words = graded.case.explanation if graded.is_last_of_case else ""
     # The sign that ends a processing instruction cannot stand in one.
-    return ProcessingInstruction(EXPLANATION, words.strip().replace("?>", "? >") or None)
+    return ProcessingInstruction("assay-explanation", words.strip().replace("?>", "? >") or None)
 
 
 def _text(parent: Element, name: str, text: str) -> None:

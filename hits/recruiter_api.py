@@ -63,7 +63,6 @@ MOST_AMOUNT = Decimal(1_000_000_000)
 MOST_DECIMALS = 4
 MOST_ROWS = 10_000
 MOST_REFUSED_BONUSES = 100_000
-KIND_WITH_AN_API = "prolific"
 AMOUNTS_OF_A_STUDY = (
     *("quoted_cost", "quoted_bonus", "quoted_bonus_cost", "reward_there"),
     "screen_out_reward_there",
@@ -81,7 +80,7 @@ def annotation_prefix(batch: Batch) -> str:
 def fetch_standing(connection: Connection, *, prefix: str = "") -> Standing:
     asked_at = timezone.now()
     answer = _ask(connection, "", {"annotation_prefix": prefix} if prefix else {})
-    recruiters = [one for one in _rows(answer, "recruiters") if one.get("kind") == KIND_WITH_AN_API]
+    recruiters = [one for one in _rows(answer, "recruiters") if one.get("kind") == "prolific"]
     return Standing(
         [_recruiter(row) for row in recruiters],
         {text_of(row, "request_token", most=64): _study(row) for row in _rows(answer, "studies")},

@@ -29,7 +29,6 @@ from work.registry import MARKETPLACE, register
 EVERY_SECONDS = 60
 # Until it is looked again whether another process has done with a recruiter.
 PAUSE_SECONDS = 1
-AUDIT_EVERY_SECONDS = 12 * 3600
 
 
 @register(
@@ -66,7 +65,7 @@ def send_notifications(running: RunningJob) -> str:
     "audit_ledger",
     label=gettext_lazy("Auditing the ledger"),
     queue=MARKETPLACE,
-    every_seconds=AUDIT_EVERY_SECONDS,
+    every_seconds=(12 * 3600),
 )
 def audit_ledger(running: RunningJob) -> str:
     n = store_audit().n_problems

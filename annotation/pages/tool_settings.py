@@ -93,7 +93,6 @@ MISSING_NAMES = {
     "words": gettext_lazy("empty cells, and words such as NA, N/A, None, null and NaN"),
     "empty": gettext_lazy("empty cells only"),
 }
-MTURK_PATTERN = "Answer.{question}_{system}"
 LONGEST_WORDING, MOST_QUESTIONS, ITEMS_SHOWN = 1000, 200, 3
 # Readers name the options of a command; a page has other words for them.
 IN_PAGE_WORDS = (
@@ -149,7 +148,9 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         "sentences": [_in_page_words(each) for each in upload.reading_sentences],
         "tools": [(name, label, name == settings.tool) for name, label in TOOL_NAMES.items()],
         "tool_name": SHORT_NAMES.get(settings.tool, ""),
-        "pattern": MTURK_PATTERN if settings.tool == MTURK else pattern_example(settings.tool),
+        "pattern": "Answer.{question}_{system}"
+        if settings.tool == MTURK
+        else pattern_example(settings.tool),
         "has_cells": settings.tool in (MTURK, TABLE) or bool(pattern_example(settings.tool)),
         "is_of_pools": settings.tool == POOLS,
         "uses": [(use.value, use.label) for use in uses_of(settings.tool)],

@@ -354,8 +354,6 @@ def _no_question(name: str, document: ProtocolDocument) -> CodedText:
 
 # Kinds of questions with one value for a candidate; of a degraded one it must have an order.
 CHECKED_KINDS = ("line", "likert", "category", "yes_no", "number", "selection")
-ORDERED_KINDS = ("line", "likert", "number")
-TICKED_KINDS = ("yes_no", "selection")
 KNOWN_VALUES = {"known_alternative": 1.0, "known_other": 0.0}
 
 
@@ -416,14 +414,14 @@ def _checked_question_faults(
             % {"name": question.name},
             code="no_single_value",
         )
-    elif check.kind == "degraded" and question.kind not in ORDERED_KINDS:
+    elif check.kind == "degraded" and question.kind not in ("line", "likert", "number"):
         yield Fault(
             (*path, "question"),
             _("'%(name)s' has no higher and lower values, which a degraded check needs.")
             % {"name": question.name},
             code="unordered",
         )
-    elif check.kind in KNOWN_VALUES and question.kind not in TICKED_KINDS:
+    elif check.kind in KNOWN_VALUES and question.kind not in ("yes_no", "selection"):
         yield Fault(
             (*path, "question"),
             (

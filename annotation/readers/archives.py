@@ -43,10 +43,6 @@ OF_OFFICE = {
 }
 EXCEL_BOOK = "xl/workbook.xml"
 OPEN_DOCUMENT, SPREADSHEET = "content.xml", "application/vnd.oasis.opendocument.spreadsheet"
-NO_SPREADSHEET = CodedText(
-    "this is an OpenDocument file without sheets. Save the table in it as CSV or .ods.",
-    "open_document",
-)
 ZIP, GZIP, PARQUET_MARK = b"PK", b"\x1f\x8b", b"PAR1"
 # Python's list of what is in a zip takes 500 bytes for each file, of which there may be a million.
 MOST_MEMBERS = 100_000
@@ -137,7 +133,16 @@ def is_open_document(path: Path) -> bool:
             text = archive.read("mimetype").decode(errors="replace") if has_kind else ""
     except UNPACKING_ERRORS:
         return False
-    require(text.startswith(SPREADSHEET), ImportRefused(path, NO_SPREADSHEET))
+    require(
+        text.startswith(SPREADSHEET),
+        ImportRefused(
+            path,
+            CodedText(
+                "this is an OpenDocument file without sheets. Save the table in it as CSV or .ods.",
+                "open_document",
+            ),
+        ),
+    )
     return True
 
 

@@ -39,7 +39,6 @@ SEPARATOR = " | "
 MOST_VALUES = 8
 # A category that a program wrote for a number that overflowed.
 INFINITIES = frozenset({"inf", "+inf", "-inf", "infinity", "-infinity"})
-NOT_CHOSEN = CodedText("--where does not choose it", "not_chosen")
 
 
 def as_table_refused(refused: FileRefused, more: str = "") -> TableRefused:
@@ -85,7 +84,7 @@ class Table:
             chosen = words.mask(lambda word, fits=values: word in fits)  # type: ignore[misc]
             if not chosen.any():
                 raise self._no_match(column, values, words.words)
-            self.keep(chosen, NOT_CHOSEN)
+            self.keep(chosen, CodedText("--where does not choose it", "not_chosen"))
 
     def _no_match(self, column: str, values: Sequence[str], present: list[str]) -> ImportRefused:
         listed = ", ".join(f"'{value}'" for value in sorted(present)[:MOST_VALUES])

@@ -23,8 +23,6 @@ LOOKED_AT = 5
 MOST_COLUMNS = 16_384
 # Of columns' names, in a message.
 MOST_LISTED, LONGEST_LISTED = 50, 80
-IMPORT_ID = '{"ImportId"'
-SURVEY_MONKEY = {"respondent id", "respondent_id"}
 # SurveyMonkey's second header row below a question that has one column.
 SOLE_ANSWERS = {"", "Response", "Open-Ended Response"}
 
@@ -68,7 +66,7 @@ def find_header(
     end = start + 1
     below = first[end : end + 2]
     for n, each in enumerate(below):
-        if any(cell.lstrip().startswith(IMPORT_ID) for cell in each.cells):
+        if any(cell.lstrip().startswith('{"ImportId"') for cell in each.cells):
             if n == 1:
                 source.wording |= {
                     name: text.strip()
@@ -99,7 +97,11 @@ def _is_title(cells: Sequence[str], below: Sequence[str]) -> bool:
 
 
 def _is_survey_monkey(cells: Sequence[str], below: Sequence[str]) -> bool:
-    return cells[0].strip().casefold() in SURVEY_MONKEY and not below[0].strip() and any(below)
+    return (
+        cells[0].strip().casefold() in {"respondent id", "respondent_id"}
+        and not below[0].strip()
+        and any(below)
+    )
 
 
 def _survey_monkey_names(

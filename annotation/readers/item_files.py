@@ -28,7 +28,6 @@ from annotation.readers.tables import read_rows
 from error_codes import CodedText
 from presentation.records import group_values
 
-RESPONSE_COLUMNS = ("item", "system", "context", "response")
 SHARED = ("context", "reference", "condition")
 
 APPROPRIATENESS = QuestionDraft(
@@ -43,7 +42,7 @@ def read_responses(
     path: Path, questions: tuple[QuestionDraft, ...] = (APPROPRIATENESS,)
 ) -> StudyDraft:
     report = ReadingReport()
-    rows = read_rows(path, RESPONSE_COLUMNS, report=report)
+    rows = read_rows(path, ("item", "system", "context", "response"), report=report)
     return StudyDraft(
         kind="rating",
         items=tuple(
@@ -227,17 +226,16 @@ QUESTIONS: dict[Level, tuple[QuestionDraft, ...]] = {
 }
 
 
-AGGREGATES = CodedText(
-    "Each label is an aggregate of several annotators, who are not in the file: it is imported as "
-    f"a judgment of the one annotator '{ANNOTATOR}'.",
-    "aggregates",
-)
-UNDOCUMENTED = CodedText("the layout does not document the aspect", "undocumented_aspect")
-
-
 def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     report = ReadingReport()
-    report.note(AGGREGATES)
+    report.note(
+        CodedText(
+            "Each label is an aggregate of several annotators, who are not in the file: it is "
+            "imported as "
+            f"a judgment of the one annotator '{ANNOTATOR}'.",
+            "aggregates",
+        )
+    )
     items: list[ItemDraft] = []
     submissions: list[SubmissionDraft] = []
     lines: dict[str, int] = {}
@@ -316,7 +314,10 @@ def _submission(
     names = [question.name for question in questions]
     for name in labels.fields:
         if name not in names:
-            report.leave_out_part(UNDOCUMENTED, labels.called(name))
+            report.leave_out_part(
+                CodedText("the layout does not document the aspect", "undocumented_aspect"),
+                labels.called(name),
+            )
     judgments = [_judgment(item, labels, question, report) for question in questions]
     return SubmissionDraft(
         item=item.key,

@@ -49,7 +49,6 @@ from presentation.records import group_values
 
 COLUMNS = ("item", "annotator", "value")
 SOLE_CANDIDATE = "item"
-SOLE_QUESTION = "value"
 MOST_CATEGORIES = 1000
 
 
@@ -158,7 +157,7 @@ def _cell(row: Row, is_nominal: bool) -> Cell:
         candidate=row.optional("candidate", longest=100)
         or row.optional("system", longest=100)
         or SOLE_CANDIDATE,
-        question=row.optional("question", longest=64) or SOLE_QUESTION,
+        question=row.optional("question", longest=64) or "value",
         annotator=row.required("annotator", longest=100),
         round=_round(row),
         condition=row.optional("condition", longest=64),

@@ -56,8 +56,6 @@ CREATE TABLE blank (
 """
 
 
-REPEATED_RESPONSE = CodedText("another row has the same response", "repeated_response")
-FAULTY_ITEM = CodedText("something is wrong in a row of the item", "faulty_item")
 # Of items and responses of which something is said, so many by their names.
 MOST_NAMED = 3
 # Kinds of candidates that a person may keep or leave out.
@@ -199,7 +197,9 @@ class MappedItems(Collection[ItemDraft]):
             "SELECT COUNT(DISTINCT row) FROM (SELECT item, row FROM candidate UNION"
             " SELECT item, row FROM blank) JOIN item ON item.n = item WHERE is_faulty"
         ):
-            report.leave_out(FAULTY_ITEM, n=n)
+            report.leave_out(
+                CodedText("something is wrong in a row of the item", "faulty_item"), n=n
+            )
         for note in self.notes():
             report.note(CodedText(f"{note}.", note.code))
         return report
@@ -392,7 +392,10 @@ class MappedItems(Collection[ItemDraft]):
             if is_faulty[n]:
                 self._n_unstaged += 1
             else:
-                self._report.leave_out(REPEATED_RESPONSE, block.row(n).place)
+                self._report.leave_out(
+                    CodedText("another row has the same response", "repeated_response"),
+                    block.row(n).place,
+                )
 
     def _mark_faulty(self, numbers: Iterable[int]) -> None:
         self._database.executemany(

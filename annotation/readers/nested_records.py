@@ -12,7 +12,6 @@ from error_codes import CodedText, require
 
 MOST_NAMED = 8
 POSITION, KEY, RECORD = "position", "key", "record"
-EMPTY_LIST = CodedText("its list has no elements", "empty_list")
 
 
 def flat_records(cells: CodedTable, columns: Sequence[str], reading: Reading) -> CodedTable:
@@ -42,7 +41,9 @@ def _note_empty_lists(cells: CodedTable, flat: CodedTable, reading: Reading) -> 
     places = cells.places(is_empty)
     for n, place in enumerate(places):
         rest = int(is_empty.sum()) - len(places) if n == 0 else 0
-        reading.report.leave_out(EMPTY_LIST, place, n=1 + rest)
+        reading.report.leave_out(
+            CodedText("its list has no elements", "empty_list"), place, n=1 + rest
+        )
 
 
 def _is_plain(cells: CodedTable, name: str) -> bool:

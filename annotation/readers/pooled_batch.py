@@ -29,11 +29,6 @@ from annotation.readers.tables import each_row
 from error_codes import CodedText, require
 
 UNJUDGED = CodedText("the row has no judgments", "no_judgments")
-SURPLUS = CodedText(
-    "the picture is in the pool more than once: merged, relevant if ticked in either slot",
-    "repeated_picture",
-)
-OWN_TARGET = CodedText("the target is among its own candidates", "own_target")
 
 
 def read_pooled_batch(path: Path) -> StudyDraft:
@@ -74,9 +69,20 @@ def _ticked(hit: PooledHit, report: ReadingReport) -> dict[str, bool]:
         ticked[picture] = ticked.get(picture, False) or tick
     surplus = len(hit.pictures) - len(ticked)
     if surplus:
-        report.leave_out_part(SURPLUS, place_of_line(hit.line), surplus)
+        report.leave_out_part(
+            CodedText(
+                "the picture is in the pool more than once: merged, relevant if ticked in either "
+                "slot",
+                "repeated_picture",
+            ),
+            place_of_line(hit.line),
+            surplus,
+        )
     if ticked.pop(hit.target, None) is not None:
-        report.leave_out_part(OWN_TARGET, place_of_line(hit.line))
+        report.leave_out_part(
+            CodedText("the target is among its own candidates", "own_target"),
+            place_of_line(hit.line),
+        )
     hit.row.refuse_unless(ticked, "the target is its own only candidate.", code="only_target")
     return ticked
 

@@ -39,7 +39,6 @@ from presentation.files import plain_file
 MOST_UNPACKED_BYTES = 1024**3
 MOST_BYTES_OF_COMMANDS = 64 * 1024**3
 MOST_MAPPED_COLUMNS = 500
-TAB_ENDINGS = (".tsv", ".tab")
 DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -250,7 +249,7 @@ def _note_guesses(name: Path, form: FileFormat, chosen: FileFormat, report: Read
     if form.encoding not in {"", "utf-8", chosen.encoding}:
         text = _("The file is read as {encoding} text. If letters are wrong, save it as UTF-8.")
         report.note(CodedText(text.format(encoding=form.encoding), "encoding_guessed"))
-    expected = {",", chosen.delimiter, "\t" if kind_of(name) in TAB_ENDINGS else ","}
+    expected = {",", chosen.delimiter, "\t" if kind_of(name) in (".tsv", ".tab") else ","}
     if form.kind == CSV and form.delimiter not in expected:
         text = _("Columns are separated by {delimiter}.")
         report.note(

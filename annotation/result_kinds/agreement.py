@@ -42,13 +42,11 @@ from stats.libraries import pd
 ALPHA = "krippendorff_alpha"
 AT_ONCE = 1000
 UNIT_COLUMNS = ["candidate_id", "n_judgments", "mean", "low", "high", "spread", "agreement"]
-MATRIX_COLUMNS = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
 # The annotators' agreement with the others, by what it is called at each level.
 STATISTICS = {
     "loo_kappa": "Kappa with the other annotators",
     "loo_correlation": "Correlation with the other annotators' mean",
 }
-NO_STATISTIC = "Agreement"
 ANNOTATOR_COLUMNS = [
     *("annotator", "agreement", "reason", "n_judgments", "n_flagged", "seconds"),
     *("alpha_without", "alpha_change"),
@@ -224,7 +222,7 @@ def _question_tables(
         n_annotators=pairs.n_annotators,
         n_in_matrix=pairs.n_in_matrix,
         pair_statistic=pairs.statistic,
-        annotator_statistic=STATISTICS.get(statistic, NO_STATISTIC),
+        annotator_statistic=STATISTICS.get(statistic, "Agreement"),
         part=f"{report.round}-{question.pk}",
     )
     named = {"round": report.round, "question": question.name}
@@ -233,7 +231,9 @@ def _question_tables(
         "positions": [
             named | plain_values(asdict(one)) for one in position_effects(question, rows)
         ],
-        "pairs": plain_records(in_matrix[MATRIX_COLUMNS]),
+        "pairs": plain_records(
+            in_matrix[["annotator_a", "annotator_b", "n_shared", "value", "reason"]]
+        ),
     }
     return QuestionTables(summary, question, units, part)
 

@@ -134,9 +134,6 @@ def _report(report: Callable[[str], object], table: StoredTable) -> None:
         report(f"{table.model}: {table.n_rows:,}")
 
 
-ENCRYPTED = "encrypted_"
-
-
 def site_faults() -> list[str]:
     return [
         *undecryptable_secrets(),
@@ -164,7 +161,7 @@ def encrypted_columns() -> list[tuple[type[Model], str]]:
         (model, field.name)
         for model in site_apps.get_models()
         for field in model._meta.concrete_fields
-        if field.name.startswith(ENCRYPTED)
+        if field.name.startswith("encrypted_")
     ]
 
 

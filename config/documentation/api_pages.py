@@ -88,7 +88,6 @@ def _number(value: float) -> str:
 
 
 FOLDER = "reference/api"
-NO_TAG = "root"
 METHODS = ("get", "post", "put", "patch", "delete")
 # Answered alike everywhere; docs/api.md says what each means.
 COMMON = ("400", "401", "403", "404", "406", "409", "415", "429")
@@ -108,7 +107,7 @@ def api_pages(root: Path) -> dict[str, str]:
     for path, methods in document["paths"].items():
         for method in METHODS:
             if operation := methods.get(method):
-                by_tag[(operation.get("tags") or [NO_TAG])[0]].append((method, path, operation))
+                by_tag[(operation.get("tags") or ["root"])[0]].append((method, path, operation))
     pages = {
         f"{FOLDER}/{tag}.md": f"# API: {tag}\n\n" + "\n".join(_operation(*each) for each in found)
         for tag, found in by_tag.items()

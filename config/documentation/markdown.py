@@ -49,7 +49,6 @@ REPOSITORY_FILES = {
     "assay_client.py": "files/assay_client.py",
     "static/assay.svg": "images/icon.svg",
 }
-INTO_DOCS = "docs/"
 FOLDERS = {"docs/adr": "adr/index.md", "docs/notebooks": "client.md"}
 
 
@@ -77,4 +76,4 @@ def _address(address: str) -> str:
         return REPOSITORY_PAGES[address]
     if address.endswith("/README.md"):
         return f"apps.md#{address.removesuffix('/README.md')}"
-    return FOLDERS.get(address.rstrip("/"), address.removeprefix(INTO_DOCS))
+    return FOLDERS.get(address.rstrip("/"), address.removeprefix("docs/"))

@@ -143,8 +143,8 @@ def reference_pages(root: Path) -> dict[str, str]:
     return {
         **command_pages(root),
         **api_pages(root),
-        PROTOCOL_PATH: protocol_page(root),
-        METRICS_PATH: metrics_page(),
+        "reference/protocol.md": protocol_page(root),
+        "reference/metrics.md": metrics_page(),
         "adr/index.md": decisions_page(root),
     }
 
@@ -165,7 +165,6 @@ def decisions_page(root: Path) -> str:
     return DECISIONS_INTRODUCTION + "\n".join(lines) + "\n"
 
 
-METRICS_PATH = "reference/metrics.md"
 METRICS_INTRODUCTION = """# Metrics, their licences and sizes
 
 Made of the registry in `metrics/scorers/registry.py`, as `python manage.py metrics` lists it.
@@ -206,7 +205,6 @@ def _metric_section(metric: Description) -> Iterator[str]:
     yield f"- parameters: {', '.join(parameters) or 'none'}\n"
 
 
-PROTOCOL_PATH = "reference/protocol.md"
 PROTOCOL_INTRODUCTION = """# Protocol schema
 
 A protocol is one document in YAML or JSON. This page is made of

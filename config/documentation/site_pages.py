@@ -274,7 +274,6 @@ def _title_of(source: str) -> str:
     return title[1].strip() if title else source
 
 
-BYTES = "application/octet-stream"
 PICTURES = ("image/png", "image/svg+xml", "image/webp")
 
 
@@ -296,7 +295,9 @@ def page_or_file(request: HttpRequest, path: str) -> HttpResponse:
         raise Http404(_("There is no such page of the documentation."))
     kind = mimetypes.guess_type(file.name)[0]
     is_picture = kind in PICTURES
-    response = HttpResponse(file.read_bytes(), content_type=kind if is_picture else BYTES)
+    response = HttpResponse(
+        file.read_bytes(), content_type=kind if is_picture else "application/octet-stream"
+    )
     if not is_picture:
         response.headers["Content-Disposition"] = (
             content_disposition_header(as_attachment=True, filename=file.name) or "attachment"

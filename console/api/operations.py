@@ -83,14 +83,6 @@ PENDING = {
     **_errors(S.CONFLICT),
 }
 NOTHING = {int(S.NO_CONTENT): OpenApiResponse(description="Done; there is nothing to say.")}
-BY_POSITION = [
-    OpenApiParameter("limit", int, description="Rows of a page: 100, and at most 1000."),
-    OpenApiParameter("offset", int, description="How many rows to leave out at the start."),
-]
-BY_KEY = [
-    OpenApiParameter("limit", int, description="Rows of an answer: 100, and at most 1000."),
-    OpenApiParameter("after", int, description="Only rows after the one of this key."),
-]
 
 
 def reads(
@@ -108,7 +100,11 @@ def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Met
     """A page of rows, counted (`console.api.operations.page`)."""
     return extend_schema(
         operation_id=name,
-        parameters=[*BY_POSITION, *([filters] if filters else [])],
+        parameters=[
+            OpenApiParameter("limit", int, description="Rows of a page: 100, and at most 1000."),
+            OpenApiParameter("offset", int, description="How many rows to leave out at the start."),
+            *([filters] if filters else []),
+        ],
         responses={int(S.OK): _page_of(row)} | READ_ERRORS,
     )
 
@@ -127,7 +123,11 @@ def _page_of(row: Any) -> Any:
 def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
     """Rows of a long table, not counted (`console.api.operations.stretch`)."""
     fields = {"next": serializers.URLField(allow_null=True), "results": row(many=True)}
-    parameters = [*BY_KEY, *([filters] if filters else [])]
+    parameters = [
+        OpenApiParameter("limit", int, description="Rows of an answer: 100, and at most 1000."),
+        OpenApiParameter("after", int, description="Only rows after the one of this key."),
+        *([filters] if filters else []),
+    ]
     return extend_schema(
         operation_id=name,
         parameters=parameters,
@@ -275,7 +275,6 @@ def _natural(text: str | None, usual: int) -> int:
 
 
 HEADER = "Idempotency-Key"
-REPLAYED = "Idempotency-Replayed"
 KEPT_FOR = timedelta(hours=24)
 MOST_CHARACTERS = 255
 
@@ -355,7 +354,7 @@ def _replay(endpoint: Endpoint, row: StoredAnswer, fingerprint: str) -> Response
     )
     if row.status != HTTPStatus.NO_CONTENT:
         _require_access(endpoint, row)
-    headers = row.headers | {REPLAYED: "true"}
+    headers = row.headers | {"Idempotency-Replayed": "true"}
     try:
         body = json.loads(decrypt(row.body))
     except UndecryptableSecret:

@@ -36,8 +36,6 @@ from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit, Recruitment
 from work.models import Job
 
-DATE_AND_TIME = "%Y-%m-%dT%H:%M"
-
 
 @dataclass(frozen=True)
 class Preview:
@@ -59,7 +57,7 @@ class ExpiryForm(forms.Form):
     expires_at = forms.DateTimeField(
         label=gettext_lazy("Open until (UTC)"),
         widget=forms.DateTimeInput(
-            format=DATE_AND_TIME, attrs={"type": "datetime-local", "class": "form-control"}
+            format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local", "class": "form-control"}
         ),
     )
 

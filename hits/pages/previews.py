@@ -33,7 +33,6 @@ from hits.previews import (
 )
 from hits.questions import task_page
 
-NOT_INDEXED = "noindex, nofollow, noarchive"
 # Of an item's number in an address: no study has more digits.
 MOST_DIGITS = 9
 
@@ -159,6 +158,6 @@ def _render(
 
 def _unlisted(response: HttpResponse) -> HttpResponse:
     # Neither search engines nor the sites that a text links to learn the address.
-    response["X-Robots-Tag"] = NOT_INDEXED
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
     response["Referrer-Policy"] = "no-referrer"
     return response

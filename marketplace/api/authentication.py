@@ -31,7 +31,6 @@ from marketplace.people.enrolment import find_active_key, is_owners, note_use
 ALGORITHM = "AWS4-HMAC-SHA256"
 SERVICE = "mturk-requester"
 ALLOWED_SKEW = timedelta(minutes=15)
-MUST_BE_SIGNED = ("host", "x-amz-date", "x-amz-target")
 UNRESERVED = "-_.~"
 
 
@@ -70,7 +69,7 @@ def authenticate(
         authorization.service == SERVICE,
         _invalid(f"Credential should be scoped to correct service: '{SERVICE}'."),
     )
-    for name in MUST_BE_SIGNED:
+    for name in ("host", "x-amz-date", "x-amz-target"):
         require(
             name not in request.headers or name in authorization.signed_headers,
             _invalid(f"'{name}' must be a 'SignedHeader' in the AWS Authorization."),
@@ -254,14 +253,15 @@ def amazon_host_of(headers: Mapping[str, str]) -> str | None:
 
 # Where a view finds the key that its request was signed with.
 SIGNING_KEY = "assay.signing_key"
-RequesterView = Callable[[HttpRequest, Requester], HttpResponse]
 
 
 def is_owners_request(request: HttpRequest) -> bool:
     return is_owners(request.META[SIGNING_KEY])
 
 
-def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpResponse]:
+def requester_signed(
+    view: Callable[[HttpRequest, Requester], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     @csrf_exempt
     @login_not_required
     @require_POST

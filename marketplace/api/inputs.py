@@ -255,9 +255,6 @@ REVIEW_POLICY = Structure(
         ),
     }
 )
-LAYOUT_PARAMETER = Structure(
-    {"Name": Member(Text(), is_required=True), "Value": Member(Text(), is_required=True)}
-)
 EVENT_TYPE = Text(options=(*ASSIGNMENT_EVENTS, *HIT_EVENTS, PING))
 NOTIFICATION = Structure(
     {
@@ -280,7 +277,16 @@ HIT_VALUES = {
     "MaxAssignments": Member(Integer(1, 1_000_000_000), default=1),
     "LifetimeInSeconds": Member(Integer(30, YEAR_SECONDS), is_required=True),
     "HITLayoutId": Member(ENTITY_ID),
-    "HITLayoutParameters": Member(ListOf(LAYOUT_PARAMETER)),
+    "HITLayoutParameters": Member(
+        ListOf(
+            Structure(
+                {
+                    "Name": Member(Text(), is_required=True),
+                    "Value": Member(Text(), is_required=True),
+                }
+            )
+        )
+    ),
     "Question": Member(QUESTION),
     "RequesterAnnotation": Member(Text(max_length=255), default=""),
     "UniqueRequestToken": Member(TOKEN),

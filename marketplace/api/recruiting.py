@@ -99,9 +99,6 @@ from marketplace.recruiting.studies import (
     share_link,
 )
 
-NEEDS_PLACES = (Action.PRICE, Action.PLACES)
-NEEDS_AMOUNT = (Action.PUBLISH, Action.PLACES)
-
 
 @requester_signed
 def standing(request: HttpRequest, requester: Requester) -> JsonResponse:
@@ -208,9 +205,9 @@ def act(request: HttpRequest, requester: Requester) -> JsonResponse:
     body = Body(request)
     action = body.choice("action", [one.value for one in Action])
     values: dict[str, Any] = {}
-    if action in NEEDS_PLACES:
+    if action in (Action.PRICE, Action.PLACES):
         values["places"] = body.integer("places", least=1, most=100_000)
-    if action in NEEDS_AMOUNT:
+    if action in (Action.PUBLISH, Action.PLACES):
         values["confirmed"] = str(body.amount("confirmed"))
     if action == Action.BONUS:
         values |= {

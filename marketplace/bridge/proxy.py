@@ -152,7 +152,6 @@ LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 64
 # How long a tunnel may stand idle, and a handshake or a request stop in its middle.
 IDLE_SECONDS = 90
-HTTPS_PORT = "443"
 CONTENT_TYPE = "application/x-amz-json-1.1"
 TOO_MANY = (
     b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\nContent-Length: 0\r\n"
@@ -214,7 +213,7 @@ class _Tunnel(BaseHTTPRequestHandler):
 
     def do_CONNECT(self) -> None:
         host, _, port = self.path.rpartition(":")
-        if self.host or host.lower() not in AMAZON_HOSTS or port != HTTPS_PORT:
+        if self.host or host.lower() not in AMAZON_HOSTS or port != "443":
             self._refuse_destination(self.path)
             return
         self.send_response_only(200, "Connection established")

@@ -35,7 +35,6 @@ from marketplace.exceptions import InvalidQuestion, NotOffered, require
 DATES = ("2005-10-01", "2017-11-06")
 NAMESPACES = tuple(f"{SCHEMAS}/{date}/QuestionForm.xsd" for date in DATES)
 LONGEST_IDENTIFIER = 1024
-MANY_STYLES = ("checkbox", "multichooser")
 STYLES = ("radiobutton", "dropdown", "checkbox", "list", "combobox", "multichooser")
 
 Control = Literal["radio", "checkbox", "dropdown", "list"]
@@ -212,7 +211,9 @@ def _selection(element: Element) -> Selection:
     )
     _check_distinct("SelectionIdentifier", [option.identifier for option in options])
     size = len(options) + len(others)
-    maximum = children.number("MaxSelectionCount", size if style in MANY_STYLES else 1)
+    maximum = children.number(
+        "MaxSelectionCount", size if style in ("checkbox", "multichooser") else 1
+    )
     minimum = children.number("MinSelectionCount", 0)
     children.finish()
     require(

@@ -233,8 +233,17 @@ def _seal_again(method: PayoutMethod) -> list[str]:
     return ["details_seal"]
 
 
-OF_A_PAYOUT = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")
-COLUMNS = (*OF_A_PAYOUT, "method", "details")
+COLUMNS = (
+    "payout_id",
+    "batch_id",
+    "worker_id",
+    "username",
+    "amount_usd",
+    "made_at",
+    "paid_at",
+    "method",
+    "details",
+)
 
 
 @transaction.atomic

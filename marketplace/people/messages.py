@@ -26,10 +26,6 @@ from work.tasks import request_job
 
 LONGEST_TEXT = 4096
 UNKNOWN = "The Worker ID is not valid"
-UNACQUAINTED = "Cannot send a notification to a worker who has not done any work for you"
-OF_A_RECRUITER = (
-    "The worker is a participant of a recruiter that is not called from here: write to them there"
-)
 
 
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
@@ -96,13 +92,20 @@ def notify_workers(
     undelivered = {}
     for worker_id in requested_ids:
         if worker_id in of_recruiters:
-            undelivered[worker_id] = OF_A_RECRUITER
+            undelivered[worker_id] = (
+                "The worker is a participant of a recruiter that is not called from here: write "
+                "to them there"
+            )
         elif worker_id in acquainted:
             send_message(
                 requester=requester, worker=acquainted[worker_id], subject=subject, text=text
             )
         else:
-            undelivered[worker_id] = UNACQUAINTED if worker_id in existing else UNKNOWN
+            undelivered[worker_id] = (
+                "Cannot send a notification to a worker who has not done any work for you"
+                if worker_id in existing
+                else UNKNOWN
+            )
     return undelivered
 
 

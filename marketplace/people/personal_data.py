@@ -90,7 +90,6 @@ class PersonalTable:
         return tuple(name for name in own if name not in self.omitted) + self.more
 
 
-OF_A_HIT = ("hit__hit_type__title", "hit__requester__name")
 OF_AN_ASSIGNMENT = ("assignment__public_id",)
 SENDER = ("requester__name",)
 
@@ -138,7 +137,7 @@ TABLES = (
         "worker",
         is_deleted=False,
         omitted=("fee_usd",),
-        more=("hit__public_id", *OF_A_HIT),
+        more=("hit__public_id", "hit__hit_type__title", "hit__requester__name"),
     ),
     PersonalTable(AssignmentDraft, "assignment__worker", is_deleted=True, more=OF_AN_ASSIGNMENT),
     PersonalTable(ProblemReport, "assignment__worker", is_deleted=True, more=OF_AN_ASSIGNMENT),

@@ -28,9 +28,7 @@ from marketplace.qualifications import requests
 from marketplace.qualifications.system import LOCALE_ID, MASTERS_IDS, find_system
 
 Comparator = QualificationRequirement.Comparator
-WITHOUT_VALUE = (Comparator.EXISTS, Comparator.DOES_NOT_EXIST)
 OF_SETS = (Comparator.IN, Comparator.NOT_IN)
-LOCALE_COMPARATORS = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def _check_values(
     values = integers + locales
     if integers and locales:
         raise InvalidParameter("A requirement has IntegerValues or LocaleValues, not both.")
-    if comparator in WITHOUT_VALUE:
+    if comparator in (Comparator.EXISTS, Comparator.DOES_NOT_EXIST):
         require(
             not values, InvalidParameter(f"{comparator} compares with nothing: give it no values.")
         )
@@ -154,7 +152,7 @@ def _check_values(
             f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
             "IntegerValues with any other."
         )
-    if locales and comparator not in LOCALE_COMPARATORS:
+    if locales and comparator not in (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS):
         raise InvalidParameter(f"{comparator} can't compare locales.")
     for country, subdivision in locales:
         if error := locale_error(country, subdivision):

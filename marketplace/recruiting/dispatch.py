@@ -78,7 +78,6 @@ SCREENED_OUT = gettext_lazy(
     "It was paid there as one who may not take part, and is neither approved nor rejected. If more "
     "is to be paid, pay a bonus."
 )
-WORKING = (SubmissionState.RESERVED, SubmissionState.ACTIVE, SubmissionState.PROCESSING)
 
 
 def send_all(connection: RecruiterConnection, recruiter: Prolific) -> None:
@@ -122,7 +121,11 @@ def _send(intent: Intent, recruiter: Prolific) -> None:
 
 def _decide(intent: Intent, found: Submission, recruiter: Prolific) -> None:
     wanted = SubmissionState.APPROVED if intent.kind == Kind.APPROVE else SubmissionState.REJECTED
-    if found.state in WORKING or _may_be_late(intent.session, found):
+    if found.state in (
+        SubmissionState.RESERVED,
+        SubmissionState.ACTIVE,
+        SubmissionState.PROCESSING,
+    ) or _may_be_late(intent.session, found):
         return  # the participant has not come back yet: later
     if found.state == wanted:
         _decided(intent)

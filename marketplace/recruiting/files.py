@@ -49,8 +49,6 @@ COLUMNS = (
 )
 # By which the recruiter knows a person.
 THEIRS = COLUMNS[:2]
-WRITTEN_OR_DONE = [Intent.State.WRITTEN, Intent.State.DONE]
-HANDED_IN = {"Submitted", "Approved", "Rejected"}
 
 
 def note_export(study: RecruitedStudy, name: str, *, user: User | None, reader: str = "") -> None:
@@ -112,7 +110,7 @@ def _facts(session: Session) -> tuple[str, ...]:
         session.arrived_at.isoformat(timespec="seconds"),
         session.ended_at.isoformat(timespec="seconds") if session.ended_at else "",
         str(len(statuses)),
-        str(sum(status in HANDED_IN for status in statuses)),
+        str(sum(status in {"Submitted", "Approved", "Rejected"} for status in statuses)),
     )
 
 
@@ -122,7 +120,7 @@ def _decisions(session: Session) -> tuple[str, ...]:
     bonuses = [one for one in intents if one.kind == Intent.Kind.BONUS]
     # A recruiter that is called has paid what it said so; whoever pays by this file is told all.
     is_called = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
-    states = [Intent.State.DONE] if is_called else WRITTEN_OR_DONE
+    states = [Intent.State.DONE] if is_called else [Intent.State.WRITTEN, Intent.State.DONE]
     paid = [one for one in bonuses if one.state in states]
     total = sum(one.amount for one in paid if one.amount is not None)
     return (

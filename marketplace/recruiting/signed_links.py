@@ -25,7 +25,6 @@ from error_codes import require
 from marketplace.recruiting.records import Arrival, NotVerified, Unreachable
 
 ALGORITHM = "RS256"
-ISSUER = "https://www.prolific.com"
 PARAMETER = "prolific_token"
 # A clock may be off by so much, here or there.
 LEEWAY_SECONDS = 30
@@ -144,7 +143,7 @@ def _check_time(claims: Mapping[str, Any], now: datetime) -> None:
 
 def _check_place(claims: Mapping[str, Any], url: str) -> None:
     require(
-        claims.get("iss") == ISSUER,
+        claims.get("iss") == "https://www.prolific.com",
         NotVerified("The link's token is another issuer's.", code="other_issuer"),
     )
     audience = claims.get("aud")

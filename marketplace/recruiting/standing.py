@@ -47,7 +47,6 @@ BONUS_KEY = "bonus:"
 # Whose participant has no place at the recruiter any more.
 GIVEN_UP = (Session.State.RETURNED, Session.State.TIMED_OUT)
 LIVE = (RecruitedStudy.State.ACTIVE, RecruitedStudy.State.PAUSED)
-LOOKED_AFTER = (Intent.State.UNCERTAIN, Intent.State.REFUSED)
 
 
 def recruiters_of(requester: Requester) -> list[dict[str, Any]]:
@@ -95,9 +94,9 @@ def calls_of(studies: QuerySet[RecruitedStudy], *, has_ids: bool) -> list[dict[s
     """Uncertain calls, then refused ones, at most MOST_CALLS per study and kind. Uncertain ones
     are oldest first, since they expire first. Of refused ones bonuses are first: they count as
     paid unless listed."""
-    rows = Intent.objects.filter(session__study__in=studies, state__in=LOOKED_AFTER).select_related(
-        "session__study", "session__worker"
-    )
+    rows = Intent.objects.filter(
+        session__study__in=studies, state__in=(Intent.State.UNCERTAIN, Intent.State.REFUSED)
+    ).select_related("session__study", "session__worker")
     is_refused = Case(
         When(state=Intent.State.REFUSED, kind=Intent.Kind.BONUS, then=1),
         When(state=Intent.State.REFUSED, then=2),

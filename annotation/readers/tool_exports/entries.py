@@ -169,7 +169,9 @@ class Export:
     def is_unwanted(self, question: str, row: Row) -> bool:
         if is_unwanted := question in self.without:
             self.unwanted[question] += 1
-            self.leave_out(UNWANTED, row, detail=question)
+            self.leave_out(
+                CodedText("the question is left out", "question_left_out"), row, detail=question
+            )
         return is_unwanted
 
     def is_missing(self, text: str, question: str) -> bool:
@@ -190,11 +192,12 @@ class Export:
         }
         for number, row in self.records_read.items():
             if number not in used:
-                self.report.leave_out(UNUSED, place_of(row))
-
-
-UNWANTED = CodedText("the question is left out", "question_left_out")
-UNUSED = CodedText("no answer in it can be used; only its item is imported", "no_answer")
+                self.report.leave_out(
+                    CodedText(
+                        "no answer in it can be used; only its item is imported", "no_answer"
+                    ),
+                    place_of(row),
+                )
 
 
 def place_of(row: Row) -> str:

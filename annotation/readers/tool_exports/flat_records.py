@@ -95,7 +95,6 @@ def round_of(row: Row, column: str) -> int:
 
 LABEL = "value"
 FIELDS = ("annotator", "item", LABEL)
-UNREAD_LIST = CodedText("labels that are lists of other than texts are not read", "unread")
 
 
 def read_alt_test(export: Export) -> list[Entry]:
@@ -116,7 +115,11 @@ def _label(export: Export, row: Row) -> Iterator[Entry]:
     )
     if isinstance(label, list):
         labels = [each for each in label if isinstance(each, str) and each]
-        export.leave_out(UNREAD_LIST, row, len(label) - len(labels))
+        export.leave_out(
+            CodedText("labels that are lists of other than texts are not read", "unread"),
+            row,
+            len(label) - len(labels),
+        )
         entry.add(LABEL, "categories", list(dict.fromkeys(labels)), LABEL)
     elif isinstance(label, bool):
         entry.add(LABEL, "categories", ["yes" if label else "no"], LABEL)
@@ -127,12 +130,7 @@ def _label(export: Export, row: Row) -> Iterator[Entry]:
 
 PROGRAM = CodedText("a program gave the score", "program_score")
 COMMENTS = CodedText("comments are not read", "comments")
-CORRECTIONS = CodedText("corrections are not read", "corrections")
 UNREAD = CodedText("labels that are objects are not read", "unread")
-NO_NAME = CodedText(
-    "Records that name no person are read as one annotator's, with the name of their source.",
-    "no_annotator",
-)
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,7 @@ def _entries(export: Export, layout: FeedbackLayout, scored: set[str], row: Row)
     if _found(row, layout.comment)[1] is not None:
         export.leave_out(COMMENTS, row)
     if row.fields.get("correction") not in (None, ""):
-        export.leave_out(CORRECTIONS, row)
+        export.leave_out(CodedText("corrections are not read", "corrections"), row)
     yield entry
 
 
@@ -273,7 +271,13 @@ def _annotator(export: Export, layout: FeedbackLayout, row: Row) -> str:
         return row.required(export.fields.annotator, longest=254)
     if _found(row, layout.annotator)[1] is not None:
         return _text(row, layout.annotator, longest=254)
-    export.report.note(NO_NAME)
+    export.report.note(
+        CodedText(
+            "Records that name no person are read as one annotator's, with the name of their "
+            "source.",
+            "no_annotator",
+        )
+    )
     return _text(row, layout.source)
 
 

@@ -40,10 +40,8 @@ SPANS = CodedText("spans, boxes and other regions are not read yet", "spans")
 PER_REGION = CodedText("answers about one region of a text or picture are not read yet", "region")
 RELATIONS = CodedText("relations between regions are not read yet", "relations")
 UNREAD = CodedText("answers of this type are not read", "unread")
-UNREAD_TIMES = CodedText("the time cannot be read", "unread_time")
 SKIPPED = CodedText("the annotator skipped the task", "skipped")
 DRAFTS = CodedText("drafts are not submitted", "drafts")
-PREDICTIONS = CodedText("predictions are a program's", "predictions")
 EMPTY = CodedText("the annotation has no answer", "empty_annotation")
 UNNAMED = CodedText(
     "Annotations without an account ('completed_by') are numbered in each task: number 1 of one "
@@ -86,7 +84,9 @@ def _task(export: Export, row: Row) -> Iterator[Entry]:
     key = item_key(data, export.fields.item) if export.fields.item else row.required("id")
     yield Entry(row=row, item=key, **about)
     export.leave_out(DRAFTS, row, _number_in(row, "drafts"))
-    export.leave_out(PREDICTIONS, row, _number_in(row, "predictions"))
+    export.leave_out(
+        CodedText("predictions are a program's", "predictions"), row, _number_in(row, "predictions")
+    )
     for index, value in enumerate(inner_list(row, "annotations")):
         with export.faults.noting():
             annotation = inner(row, value, f"annotations[{index}]")
@@ -130,7 +130,7 @@ def _known(export: Export, read: Callable[[Row, str], T], row: Row, name: str) -
     try:
         return read(row, name)
     except ImportRefused:
-        export.leave_out(UNREAD_TIMES, row, detail=name)
+        export.leave_out(CodedText("the time cannot be read", "unread_time"), row, detail=name)
         return None
 
 

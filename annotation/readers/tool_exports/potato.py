@@ -56,11 +56,6 @@ UNNAMED = CodedText(
 OTHER_FILES = CodedText(
     f"Only the files {STATE_FILE} and {OUTPUT_FILE} of the zip are read.", "other_files"
 )
-UNTICKED = CodedText(
-    "Potato stores no answer if no option is ticked: an annotated instance without one counts as "
-    "an answer with no option, if annotators could choose several.",
-    "check_boxes",
-)
 # The answers of one annotator about one instance: of each schema the values by label.
 Labels = dict[str, dict[str, Any]]
 Annotated = tuple[Row, str, str, Labels]
@@ -232,7 +227,13 @@ def _entries(
     entry = Entry(row=row, item=entry.item, annotator=user, **about)
     unticked = [name for name in schemas.with_several if labels and name not in labels]
     if unticked:
-        export.report.note(UNTICKED)
+        export.report.note(
+            CodedText(
+                "Potato stores no answer if no option is ticked: an annotated instance without "
+                "one counts as an answer with no option, if annotators could choose several.",
+                "check_boxes",
+            )
+        )
     for schema, values in (labels | {name: {} for name in unticked}).items():
         with export.faults.noting():
             _add(export, entry, row, schema, values, are_options=schemas.are_options(schema))

@@ -20,7 +20,6 @@ from error_codes import CodedText
 from presentation.records import group_values
 
 LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}
-YES_NO = ("no", "yes")
 
 
 @dataclass(frozen=True)
@@ -179,11 +178,6 @@ def _settle_categories(export: Export, answers: Answers) -> None:
         export.report.note(merged_note(merged, counts))
 
 
-NO_CATEGORY = CodedText(
-    "no answer to the question has a category (if its answers are text: --written)", "no_category"
-)
-
-
 def note_unmarked(
     report: ReadingReport, entries: Iterable[Entry], columns: Mapping[str, Column]
 ) -> None:
@@ -194,7 +188,14 @@ def note_unmarked(
         if answer.kind == "categories" and not answer.value
     ).items():
         if (column := columns.get(name)) is None:
-            report.leave_out_part(NO_CATEGORY, name, n)
+            report.leave_out_part(
+                CodedText(
+                    "no answer to the question has a category (if its answers are text: --written)",
+                    "no_category",
+                ),
+                name,
+                n,
+            )
         elif not column.is_written:
             text = ngettext(
                 "%(n)s answer to '%(name)s' has no category: it counts as no to each.",
@@ -341,5 +342,5 @@ def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iter
             wording=f"{wording}: {label}",
             level="nominal",
             scale_max=1.0,
-            categories=YES_NO,
+            categories=("no", "yes"),
         )

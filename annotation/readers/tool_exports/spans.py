@@ -60,16 +60,6 @@ REGIONS = {
     "Comments": COMMENTS,
     "comments": COMMENTS,
 }
-LABEL_NUMBERS = CodedText(
-    "This export has the numbers of labels, which doccano before 1.3 wrote, without their names: "
-    "each number is a category.",
-    "label_numbers",
-)
-MERGED_LABELS = CodedText(
-    "The file 'all' has the labels of a project whose annotators share them: it is read as one "
-    "annotator's.",
-    "merged_labels",
-)
 
 
 def read_doccano(export: Export) -> list[Entry]:
@@ -84,7 +74,13 @@ def read_doccano(export: Export) -> list[Entry]:
 
 def _file(export: Export, annotator: str) -> Iterator[Entry]:
     if annotator == MERGED:
-        export.report.note(MERGED_LABELS)
+        export.report.note(
+            CodedText(
+                "The file 'all' has the labels of a project whose annotators share them: it is "
+                "read as one annotator's.",
+                "merged_labels",
+            )
+        )
     return export.read_each(partial(_example, export, annotator, {}))
 
 
@@ -169,7 +165,13 @@ def _labels_by_user(export: Export, row: Row) -> Iterator[tuple[str, Kind, Any]]
         else:
             label = annotation.fields.get("label")
             if isinstance(label, int) and not isinstance(label, bool):
-                export.report.note(LABEL_NUMBERS)
+                export.report.note(
+                    CodedText(
+                        "This export has the numbers of labels, which doccano before 1.3 wrote, "
+                        "without their names: each number is a category.",
+                        "label_numbers",
+                    )
+                )
             labels.setdefault(user, []).append(annotation.required("label"))
     for user, names in labels.items():
         yield user, "categories", list(dict.fromkeys(names))
@@ -189,7 +191,6 @@ STRUCTURE = re.compile(
     r"uima\..*|de\.tudarmstadt\.ukp\.(clarin\.webanno\.api|dkpro\.core\.api\.(segmentation|metadata))\..*"
 )
 SPANS_AND_RELATIONS = CodedText("spans and relations are not read yet", "spans")
-OF_TEXT = CodedText("it is the text or its structure, not an annotation", "structure")
 OTHER_FILES = CodedText(
     "Files of curators, of the source and of settings in the archive are not read.", "other_files"
 )
@@ -258,7 +259,10 @@ def _feature_structures(export: Export, document: str, annotator: str) -> Iterat
         with export.faults.noting():
             kind = row.required(FEATURE_TYPE)
             if STRUCTURE.fullmatch(kind):
-                export.leave_out_record(OF_TEXT, row)
+                export.leave_out_record(
+                    CodedText("it is the text or its structure, not an annotation", "structure"),
+                    row,
+                )
             elif "begin" in row.fields:
                 export.leave_out_record(SPANS_AND_RELATIONS, row)
             else:

@@ -38,7 +38,6 @@ SURVEY, OTHER = "survey", "other"
 CHOICE = " - Selected Choice"
 MOST_LISTED = 8
 MOST_BOXES = 50
-NOT_RESPONDENT = CodedText("it is a preview, a test, or was not completed", "not_respondent")
 SEVERAL_COLUMNS = CodedText(
     "Columns such as '{}' and '{}' are separate questions about one item. If they ask one question "
     "about several items, say --answers with a pattern, such as '{}'.",
@@ -174,7 +173,9 @@ def _entries(
 ) -> Iterator[Entry]:
     status = row.optional(layout.status) if layout.status in row.fields else ""
     if status in layout.unused:
-        export.leave_out_record(NOT_RESPONDENT, row)
+        export.leave_out_record(
+            CodedText("it is a preview, a test, or was not completed", "not_respondent"), row
+        )
         return
     about = texts(row, export.fields)
     names = export.fields.item or ((layout.item,) if layout.item in row.fields else ())

@@ -31,15 +31,10 @@ from error_codes import CodedText
 PRODIGY = (frozenset({"_input_hash", "answer"}), frozenset({"_task_hash", "answer"}))
 ANNOTATORS = ("_annotator_id", "_session_id")
 CHOICE, USER_INPUT = "choice", "user_input"
-SOLE_ANNOTATOR = "prodigy"
 TEXTS = ("text", "html", "image", "audio", "video")
 REGIONS = ("spans", "relations", "audio_spans")
 SPANS = CodedText("spans and relations are not read yet", "spans")
-IGNORED = CodedText("the annotator ignored the task", "ignored")
 REJECTED = CodedText("the annotator rejected the task", "rejected")
-NO_ANNOTATOR = CodedText(
-    "Records without _annotator_id and _session_id are read as one annotator's.", "no_annotator"
-)
 
 
 def read_prodigy(export: Export) -> list[Entry]:
@@ -64,7 +59,7 @@ def _entries(export: Export, row: Row) -> Iterator[Entry]:
     answer = row.fields.get("answer", "accept")
     is_choice = "accept" in row.fields or "options" in row.fields
     if answer == "ignore":
-        export.leave_out_record(IGNORED, row)
+        export.leave_out_record(CodedText("the annotator ignored the task", "ignored"), row)
     elif answer == "reject" and is_choice:
         export.leave_out_record(REJECTED, row)
     else:
@@ -79,8 +74,13 @@ def _annotator(export: Export, row: Row) -> str:
         return row.required(export.fields.annotator, longest=254)
     name = next((name for name in ANNOTATORS if row.fields.get(name)), "")
     if not name:
-        export.report.note(NO_ANNOTATOR)
-    return row.required(name, longest=254) if name else SOLE_ANNOTATOR
+        export.report.note(
+            CodedText(
+                "Records without _annotator_id and _session_id are read as one annotator's.",
+                "no_annotator",
+            )
+        )
+    return row.required(name, longest=254) if name else "prodigy"
 
 
 def _answers(row: Row, *, is_accepted: bool) -> Iterator[tuple[str, Any, Any, str]]:
@@ -101,9 +101,6 @@ SCORE, WRITTEN = "score", "textfield"
 RESET = "__RESET__"
 # Documents shown before, between or after the campaign's documents.
 EXTRA = ("welcome_", "random_", "goodbye_")
-ERROR_SPANS = CodedText("error spans are not read yet", "spans")
-NOT_CAMPAIGN = CodedText("it is a tutorial, an attention check or a form", "not_campaign")
-CHANGED = CodedText("the annotator changed it later", "changed")
 TAKEN_BACK = CodedText("the annotator's work was reset", "reset")
 SKIPPED = CodedText("the annotator skipped the segment", "skipped")
 COMMENTS = CodedText("comments are not read", "comments")
@@ -124,10 +121,14 @@ def _last_ones(export: Export, rows: Iterable[Row]) -> Iterator[Row]:
             for key in [key for key in known if key[:2] == (campaign, user)]:
                 export.leave_out_record(TAKEN_BACK, known.pop(key))
         elif item.startswith(EXTRA):
-            export.leave_out_record(NOT_CAMPAIGN, row)
+            export.leave_out_record(
+                CodedText("it is a tutorial, an attention check or a form", "not_campaign"), row
+            )
         else:
             if (earlier := known.get((campaign, user, item))) is not None:
-                export.leave_out_record(CHANGED, earlier)
+                export.leave_out_record(
+                    CodedText("the annotator changed it later", "changed"), earlier
+                )
             known[campaign, user, item] = row
     yield from known.values()
 
@@ -172,7 +173,7 @@ def _segment(export: Export, row: Row, shown: Row, answers: Row) -> Entry:
         if answer.fields.get(SCORE) is None and not answer.fields.get("sliders"):
             export.report.note_missing("")
         if isinstance(spans := answer.fields.get("error_spans"), list):
-            export.leave_out(ERROR_SPANS, answer, len(spans))
+            export.leave_out(CodedText("error spans are not read yet", "spans"), answer, len(spans))
     return entry
 
 
@@ -209,7 +210,6 @@ PROLIFIC = (frozenset({"participant_id", "task_id", "response"}),)
 CHOICES = ("multiple_choice", "multiple_choice_with_free_text")
 WORDS = ("free_text", "free_text_with_unit")
 FILES = CodedText("files that participants sent are not read", "files")
-EXPLANATIONS = CodedText("explanations of answers are not read", "explanations")
 
 
 def read_prolific(export: Export) -> list[Entry]:
@@ -248,6 +248,8 @@ def _response(export: Export, row: Row) -> Iterator[Entry]:
         else:
             export.leave_out(FILES, row, max(1, len(answers)))
     export.leave_out(
-        EXPLANATIONS, row, sum(bool(each.fields.get("explanation")) for each in answers)
+        CodedText("explanations of answers are not read", "explanations"),
+        row,
+        sum(bool(each.fields.get("explanation")) for each in answers),
     )
     yield entry
