@@ -120,17 +120,19 @@ def _create(
         text = _("There are too many tokens. Revoke those that are not needed.")
         raise InvalidToken(text, code="too_many")
     text = PREFIX + token_urlsafe(32)
-    token = ApiToken.objects.create(
-        user=user,
-        team=team,
-        name=name,
-        prefix=text[: len(PREFIX) + 6],
-        digest=digest_of(text),
-        scopes=chosen,
-        created_by=created_by,
-        expires_at=timezone.now() + timedelta(days=days),
+    return NewToken(
+        ApiToken.objects.create(
+            user=user,
+            team=team,
+            name=name,
+            prefix=text[: len(PREFIX) + 6],
+            digest=digest_of(text),
+            scopes=chosen,
+            created_by=created_by,
+            expires_at=timezone.now() + timedelta(days=days),
+        ),
+        text,
     )
-    return NewToken(token, text)
 
 
 def _record_personal(user: User, action: str, token: ApiToken) -> None:

@@ -58,10 +58,13 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
         x=alt.X("ci_low:Q", title=str(INTERVAL_TITLE), scale=scale, axis=alt.Axis(tickCount=6)),
         x2="ci_high:Q",
     )
-    points = base.mark_point(opacity=1).encode(
-        x=alt.X("value:Q", title=str(INTERVAL_TITLE), scale=scale), tooltip=_forest_tips()
-    )
-    return alt.layer(chance, spans, points).properties(
+    return alt.layer(
+        chance,
+        spans,
+        base.mark_point(opacity=1).encode(
+            x=alt.X("value:Q", title=str(INTERVAL_TITLE), scale=scale), tooltip=_forest_tips()
+        ),
+    ).properties(
         width="container",
         height=height_of_rows(defined["label"].nunique(), len(parts), step=18),
         autosize=FILLING,
@@ -99,13 +102,15 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
         x=alt.X("annotator_a:N", title=None, sort=order, axis=names),
         y=alt.Y("annotator_b:N", title=None, sort=order, axis=names),
     )
-    tips = [
-        alt.Tooltip("annotator_a:N", title=_("Annotator")),
-        alt.Tooltip("annotator_b:N", title=_("and")),
-        alt.Tooltip("value:Q", format=".3f", title=statistic),
-        alt.Tooltip("n_shared:Q", format=",", title=_("Shared candidates")),
-    ]
-    filled = cells.mark_rect().encode(color=signed_colour(statistic), tooltip=tips)
+    filled = cells.mark_rect().encode(
+        color=signed_colour(statistic),
+        tooltip=[
+            alt.Tooltip("annotator_a:N", title=_("Annotator")),
+            alt.Tooltip("annotator_b:N", title=_("and")),
+            alt.Tooltip("value:Q", format=".3f", title=statistic),
+            alt.Tooltip("n_shared:Q", format=",", title=_("Shared candidates")),
+        ],
+    )
     if len(order) > MOST_WITH_NUMBERS:
         dense: Picture = filled.properties(width=alt.Step(14), height=alt.Step(14))
         return dense

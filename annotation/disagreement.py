@@ -49,15 +49,17 @@ def unit_table(
     """
     judged = _judged(question, round, frame)
     values = judged.values.groupby(judged.units.to_numpy())
-    table = judged.keys.assign(
-        n_judgments=values.size(),
-        mean=values.mean(),
-        low=values.min(),
-        high=values.max(),
-        spread=_spreads(question, judged),
-        agreement=judged.agreements(),
+    named = _candidates(question).merge(
+        judged.keys.assign(
+            n_judgments=values.size(),
+            mean=values.mean(),
+            low=values.min(),
+            high=values.max(),
+            spread=_spreads(question, judged),
+            agreement=judged.agreements(),
+        ),
+        on=["item", "candidate"],
     )
-    named = _candidates(question).merge(table, on=["item", "candidate"])
     return named[named["n_judgments"] > 1].sort_values(
         "agreement", kind="stable", ignore_index=True
     )

@@ -168,12 +168,14 @@ def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     by_judgment = frame[frame["question"] == question.name].groupby(
         ["round", "item", "annotator"], observed=True, sort=False
     )
-    records = [
-        (*win, number, cluster_of(judged).iloc[0], annotator)
-        for number, ((_round, _item, annotator), judged) in enumerate(by_judgment)
-        for win in _wins_in(question.kind, judged)
-    ]
-    return pd.DataFrame(records, columns=COLUMNS)
+    return pd.DataFrame(
+        [
+            (*win, number, cluster_of(judged).iloc[0], annotator)
+            for number, ((_round, _item, annotator), judged) in enumerate(by_judgment)
+            for win in _wins_in(question.kind, judged)
+        ],
+        columns=COLUMNS,
+    )
 
 
 def _wins_in(kind: str, judged: pd.DataFrame) -> Iterator[Win]:

@@ -130,13 +130,15 @@ class RequestLog:
         started = time.perf_counter()
         response = self.get_response(request)
         response.headers[REQUEST_ID] = request_id
-        facts = {
-            "method": request.method,
-            "path": request.path,
-            "status": response.status_code,
-            "duration_seconds": round(time.perf_counter() - started, 3),
-        }
-        logger.info("request", extra=facts)
+        logger.info(
+            "request",
+            extra={
+                "method": request.method,
+                "path": request.path,
+                "status": response.status_code,
+                "duration_seconds": round(time.perf_counter() - started, 3),
+            },
+        )
         return response
 
     def process_view(

@@ -216,8 +216,12 @@ def _require_for_participants(draft: DraftDecision) -> None:
     assignment, n = draft.assignment, len(draft.text)
     is_invited = assignment.hit.batch.is_invited
     if is_invited and draft.action in (Action.PART_PAY, Action.BONUS):
-        text = _("People who come by invitation links are not paid here.")
-        require_possible(assignment, False, text, "invited_unpaid")
+        require_possible(
+            assignment,
+            False,
+            _("People who come by invitation links are not paid here."),
+            "invited_unpaid",
+        )
     if draft.action == Action.REJECT and not is_invited:
         message = _(
             "A participant's recruiter asks for a reason of at least {most} characters, and all "

@@ -73,21 +73,25 @@ def follow_links(study: LinkStudy, **wanted: bool) -> None:
         study.save(update_fields=["public_id"])
     unsent = study.people.filter(number=None, worker_id="", revoked_at=None)
     revoked = study.people.filter(is_revoked=False, number__isnull=False).exclude(revoked_at=None)
-    links = recruiter_api.exchange_links(
-        batch.connection,
-        study.public_id,
-        labels=list(unsent.values_list("name", flat=True)),
-        revoked=[one.number for one in revoked if one.number],
-        **wanted,
+    _store(
+        study,
+        recruiter_api.exchange_links(
+            batch.connection,
+            study.public_id,
+            labels=list(unsent.values_list("name", flat=True)),
+            revoked=[one.number for one in revoked if one.number],
+            **wanted,
+        ),
     )
-    _store(study, links)
 
 
 def exchange_in_background(running: RunningJob) -> str:
-    study = LinkStudy.objects.select_related("batch__connection", "batch__study").get(
-        batch=running.arguments["batch"]
+    follow_links(
+        LinkStudy.objects.select_related("batch__connection", "batch__study").get(
+            batch=running.arguments["batch"]
+        ),
+        **WANTED.get(running.arguments["action"], {}),
     )
-    follow_links(study, **WANTED.get(running.arguments["action"], {}))
     return _("The links are up to date.")
 
 

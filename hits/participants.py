@@ -171,16 +171,18 @@ def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, in
         return []
     rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
     workers = Count("worker_id", distinct=True)
-    paid = Count(
-        "worker_id",
-        distinct=True,
-        filter=Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt")),
-    )
     counts = {
         key: (n, n_paid)
         for key, n, n_paid in rows.order_by()
         .values_list("recruitment__batch")
-        .annotate(n=workers, n_paid=paid)
+        .annotate(
+            n=workers,
+            n_paid=Count(
+                "worker_id",
+                distinct=True,
+                filter=Q(kind__in=PAID_BY_TIME) & (Q(is_uncertain=True) | ~Q(kind="doubt")),
+            ),
+        )
     }
     return [
         (batch, *counts[batch.pk])

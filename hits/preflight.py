@@ -154,23 +154,27 @@ def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
     if funds.has_languages:
         yield pass_finding(_("The marketplace asks its workers which languages they know."))
     else:
-        text = _(
-            "This marketplace does not know its workers' languages. Leave them out, and test them "
-            "by a qualification of your own, or launch on a marketplace that does."
+        yield fault(
+            _(
+                "This marketplace does not know its workers' languages. Leave them out, and test "
+                "them by a qualification of your own, or launch on a marketplace that does."
+            ),
+            "languages",
         )
-        yield fault(text, "languages")
 
 
 def order_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
     if draft.document.order.policy != LATIN_SQUARE or funds is None or not funds.is_known:
         return
     if not funds.has_languages:
-        text = _(
-            "This marketplace does not balance the order of candidates: each worker's order is "
-            "drawn at random. The batch's page counts the items with uneven orders."
-        )
         yield Finding(
-            Level.WARNING, text, protocol_field="order-policy", code="unbalanced_marketplace"
+            Level.WARNING,
+            _(
+                "This marketplace does not balance the order of candidates: each worker's order is "
+                "drawn at random. The batch's page counts the items with uneven orders."
+            ),
+            protocol_field="order-policy",
+            code="unbalanced_marketplace",
         )
 
 

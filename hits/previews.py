@@ -21,13 +21,16 @@ TOKEN_BYTES = 32
 def create_preview_link(*, study: Study, actor: User) -> str:
     """Store a link and return its token, which is not stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    link = PreviewLink.objects.create(
-        study=study,
-        token_hash=_hash(token),
-        created_by=actor,
-        expires_at=timezone.now() + LIFETIME,
+    _record(
+        PreviewLink.objects.create(
+            study=study,
+            token_hash=_hash(token),
+            created_by=actor,
+            expires_at=timezone.now() + LIFETIME,
+        ),
+        actor,
+        "study.preview_link",
     )
-    _record(link, actor, "study.preview_link")
     return token
 
 

@@ -248,14 +248,17 @@ def _request(recruitment: Recruitment, action: str, values: Mapping[str, Any], a
         n_requests=F("n_requests") + 1, is_under_way=True, problem=""
     )
     study = recruitment.batch.study
-    arguments = {
-        "batch": recruitment.batch_id,
-        "recruitment": recruitment.pk,
-        "action": action,
-        "number": number,
-    }
     job = request_study_job(
-        study=study, kind=RECRUIT, arguments=arguments | dict(values), requested_by=actor
+        study=study,
+        kind=RECRUIT,
+        arguments={
+            "batch": recruitment.batch_id,
+            "recruitment": recruitment.pk,
+            "action": action,
+            "number": number,
+        }
+        | dict(values),
+        requested_by=actor,
     )
     record(
         team=study.team,

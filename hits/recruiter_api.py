@@ -212,13 +212,16 @@ def hits_per_person(batch: Batch) -> int:
 
 def open_own_study(batch: Batch) -> str:
     """Open the batch's HITs for people invited by links; return the study's id there."""
-    content = {
-        "request_token": f"links:{batch.key}",
-        "hit_type_id": batch.hit_type_id,
-        "annotation_prefix": annotation_prefix(batch),
-        "items": hits_per_person(batch),
-    }
-    answer = _ask(batch.connection, "/open", content)
+    answer = _ask(
+        batch.connection,
+        "/open",
+        {
+            "request_token": f"links:{batch.key}",
+            "hit_type_id": batch.hit_type_id,
+            "annotation_prefix": annotation_prefix(batch),
+            "items": hits_per_person(batch),
+        },
+    )
     if not isinstance(row := answer.get("study"), dict):
         raise MarketplaceFault(_("{name} is missing").format(name="study"), code="missing")
     return identifier(row, "study")

@@ -144,12 +144,14 @@ def _rank(seed: int, key: str) -> bytes:
 def _require_enough(n_items: int, rows: Sequence[Row]) -> None:
     if not 1 <= n_items <= len(rows):
         items = ngettext("{n:,} item", "{n:,} items", n_items).format(n=n_items)
-        text = ngettext(
-            "{items} cannot be drawn: {n:,} item has no HIT. Choose 1 to {n:,}.",
-            "{items} cannot be drawn: {n:,} items have no HIT. Choose 1 to {n:,}.",
-            len(rows),
+        raise BatchUnfit(
+            ngettext(
+                "{items} cannot be drawn: {n:,} item has no HIT. Choose 1 to {n:,}.",
+                "{items} cannot be drawn: {n:,} items have no HIT. Choose 1 to {n:,}.",
+                len(rows),
+            ).format(items=items, n=len(rows)),
+            code="too_few_items",
         )
-        raise BatchUnfit(text.format(items=items, n=len(rows)), code="too_few_items")
 
 
 def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:

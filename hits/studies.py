@@ -154,11 +154,13 @@ def _obstacles(study: Study) -> Iterator[CodedText]:
     paid = (Assignment.objects, PracticeAnswer.objects)
     # Deleting what was spent would give it to a team to be spent again.
     if has_cap and any(rows.filter(hit__batch__study=study).exists() for rows in paid):
-        text = _(
-            "What its answers cost counts against the team's budget, which would be forgotten. Put "
-            "the study into the archive instead."
+        yield CodedText(
+            _(
+                "What its answers cost counts against the team's budget, which would be "
+                "forgotten. Put the study into the archive instead."
+            ),
+            "counts_against_budget",
         )
-        yield CodedText(text, "counts_against_budget")
 
 
 @transaction.atomic

@@ -44,12 +44,13 @@ class RQBackend(BaseTaskBackend):
 
     def enqueue(self, task: Task[Any, Any], args: Any, kwargs: Any) -> TaskResult[Any]:
         self.validate_task(task)
-        message = self.queue(task.queue_name).enqueue_call(
-            task.module_path, args=tuple(args), kwargs=kwargs, timeout=NO_LIMIT, result_ttl=0
-        )
         return TaskResult(
             task=task,
-            id=message.id,
+            id=self.queue(task.queue_name)
+            .enqueue_call(
+                task.module_path, args=tuple(args), kwargs=kwargs, timeout=NO_LIMIT, result_ttl=0
+            )
+            .id,
             status=TaskResultStatus.READY,
             enqueued_at=timezone.now(),
             started_at=None,

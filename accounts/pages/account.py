@@ -129,15 +129,18 @@ def account(request: HttpRequest) -> HttpResponse:
     Access: signed-in users, each their own.
     """
     user = require_password(request)
-    context = {
-        "section": "account",
-        "address": EmailAddress.objects.get_primary(user),
-        "has_second_factor": has_second_factor(user),
-        "needs_second_factor": needs_second_factor(user),
-        "n_sessions": len(UserSession.objects.purge_and_list(user)),
-        "memberships": Membership.objects.filter(user=user).select_related("team"),
-    }
-    return render(request, "accounts/account.html", context)
+    return render(
+        request,
+        "accounts/account.html",
+        {
+            "section": "account",
+            "address": EmailAddress.objects.get_primary(user),
+            "has_second_factor": has_second_factor(user),
+            "needs_second_factor": needs_second_factor(user),
+            "n_sessions": len(UserSession.objects.purge_and_list(user)),
+            "memberships": Membership.objects.filter(user=user).select_related("team"),
+        },
+    )
 
 
 # Access: signed-in users, each their own; changes ask for the password again.
@@ -184,12 +187,16 @@ def tokens(request: HttpRequest) -> HttpResponse:
             return redirect("api_tokens")
         except AccountsError as refused:
             form.add_error(None, str(refused))
-    context = {
-        "section": "tokens",
-        "tokens": ApiToken.objects.personal(user).standing(),
-        "form": form,
-    }
-    return render(request, "accounts/tokens.html", context | {"text": text_once(request, OWN)})
+    return render(
+        request,
+        "accounts/tokens.html",
+        {
+            "section": "tokens",
+            "tokens": ApiToken.objects.personal(user).standing(),
+            "form": form,
+            "text": text_once(request, OWN),
+        },
+    )
 
 
 def display_once(request: HttpRequest, name: str, text: str) -> None:

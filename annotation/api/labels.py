@@ -87,14 +87,17 @@ class LabelSets(Endpoint):
         study = self.study(slug, Permission.ANALYSE)
         rule = self.input(LabelSetInput)
         require_fit(study.question(rule["question"]), rule["method"])
-        job = request_study_job(
-            study=study,
-            kind=LABEL,
-            names=[rule["question"], rule["method"]],
-            arguments={"rule": rule},
-            requested_by=self.person,
+        return accepted(
+            request,
+            study,
+            request_study_job(
+                study=study,
+                kind=LABEL,
+                names=[rule["question"], rule["method"]],
+                arguments={"rule": rule},
+                requested_by=self.person,
+            ),
         )
-        return accepted(request, study, job)
 
 
 def _label_sets(study: Study) -> QuerySet[LabelSet]:
@@ -245,10 +248,12 @@ class Comments(Endpoint):
         candidates = Candidate.objects.filter(item__study=study).select_related("item")
         candidate = get_object_or_404(candidates, pk=body.pop("candidate_id"))
         question = study.question(body.pop("question"))
-        comment = add_comment(
-            candidate=candidate, question=question, written_by=self.person, **body
+        return Response(
+            CommentSerializer(
+                add_comment(candidate=candidate, question=question, written_by=self.person, **body)
+            ).data,
+            status=HTTPStatus.CREATED,
         )
-        return Response(CommentSerializer(comment).data, status=HTTPStatus.CREATED)
 
 
 class OneComment(Endpoint):

@@ -310,10 +310,12 @@ class StudyInvitation(Endpoint):
 
         Access: those who may manage the study.
         """
-        row = get_object_or_404(
-            Invitation, study=self.study(slug, Permission.MANAGE), pk=invitation_id
+        revoke(
+            invitation=get_object_or_404(
+                Invitation, study=self.study(slug, Permission.MANAGE), pk=invitation_id
+            ),
+            actor=self.person,
         )
-        revoke(invitation=row, actor=self.person)
         return Response(status=HTTPStatus.NO_CONTENT)
 
 

@@ -12,13 +12,16 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
         return self.filter(question__study=study)
 
     def standing(self) -> AdjudicationQuerySet:
-        later = Adjudication.objects.filter(
-            candidate=models.OuterRef("candidate"),
-            question=models.OuterRef("question"),
-            round=models.OuterRef("round"),
-            pk__gt=models.OuterRef("pk"),
+        return self.filter(
+            ~models.Exists(
+                Adjudication.objects.filter(
+                    candidate=models.OuterRef("candidate"),
+                    question=models.OuterRef("question"),
+                    round=models.OuterRef("round"),
+                    pk__gt=models.OuterRef("pk"),
+                )
+            )
         )
-        return self.filter(~models.Exists(later))
 
 
 class Adjudication(models.Model):

@@ -305,8 +305,12 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         units_of(view, words, permissions=permissions).order_by(*order_of(key, permissions)),
     )
-    context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
-    return study_page(request, study, "annotation/disagreement", context)
+    return study_page(
+        request,
+        study,
+        "annotation/disagreement",
+        {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT},
+    )
 
 
 @require_safe

@@ -101,8 +101,12 @@ def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: whoever has a role in the study. Polled by the page; reloads it at the end."""
     study = study_for(request, slug)
     row = get_object_or_404(jobs_of(study), pk=job_id)
-    context = {"job": row, "study": study, "may": may_of(request)}
-    return progress_page(request, "console/_job.html", context, is_over=not row.is_unfinished)
+    return progress_page(
+        request,
+        "console/_job.html",
+        {"job": row, "study": study, "may": may_of(request)},
+        is_over=not row.is_unfinished,
+    )
 
 
 @require_POST
@@ -132,8 +136,12 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
         is_there = is_there and (not file.result or find_study_kind(file.result).is_stored(study))
         tables.setdefault(base, []).append((name, form, file, is_there))
     dataset = tables.pop("dataset", [])
-    context = {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES}
-    return study_page(request, study, "annotation/downloads", context)
+    return study_page(
+        request,
+        study,
+        "annotation/downloads",
+        {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES},
+    )
 
 
 @require_safe
@@ -199,13 +207,17 @@ def picture(request: HttpRequest, sha256: str) -> HttpResponse:
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug)
     sets = LabelSet.objects.of(study).select_related("question", "created_by")
-    context = {
-        "page": page_of(request, sets.order_by("-version")),
-        "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
-        "job": jobs_of(study).of_kind(LABEL).first(),
-        "has_qrels": bool((qrels := label_file("txt")) and qrels.is_offered(study)),
-    }
-    return study_page(request, study, "annotation/labels", context)
+    return study_page(
+        request,
+        study,
+        "annotation/labels",
+        {
+            "page": page_of(request, sets.order_by("-version")),
+            "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
+            "job": jobs_of(study).of_kind(LABEL).first(),
+            "has_qrels": bool((qrels := label_file("txt")) and qrels.is_offered(study)),
+        },
+    )
 
 
 @require_POST

@@ -63,18 +63,22 @@ def new_team(request: HttpRequest) -> HttpResponse:
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team; invitations are shown to those who may manage it."""
     row, permissions = team_for(request, slug)
-    context = _may(permissions) | {
-        "team": row,
-        "members": _members(row, permissions),
-        "roles": appointable_roles(permissions),
-        "studies": row.studies.order_by("title"),
-        "own_studies": _own_studies(request, permissions),
-        "invitations": Invitation.objects.open().filter(team=row).select_related("invited_by"),
-        "invitation_form": InvitationForm(roles=appointable_roles(permissions)),
-        "wage_floor_form": WageFloorForm(instance=row),
-        "link": request.session.pop(f"link:{row.pk}", None),
-    }
-    return render(request, "annotation/teams/team.html", context)
+    return render(
+        request,
+        "annotation/teams/team.html",
+        _may(permissions)
+        | {
+            "team": row,
+            "members": _members(row, permissions),
+            "roles": appointable_roles(permissions),
+            "studies": row.studies.order_by("title"),
+            "own_studies": _own_studies(request, permissions),
+            "invitations": Invitation.objects.open().filter(team=row).select_related("invited_by"),
+            "invitation_form": InvitationForm(roles=appointable_roles(permissions)),
+            "wage_floor_form": WageFloorForm(instance=row),
+            "link": request.session.pop(f"link:{row.pk}", None),
+        },
+    )
 
 
 def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membership, bool]]:

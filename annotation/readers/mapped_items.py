@@ -208,10 +208,12 @@ class MappedItems(Collection[ItemDraft]):
         return [*mapping_warnings(self.mapping), *map(_found_in_words, self.found)]
 
     def faulty_names(self) -> list[str]:
-        rows = self._database.execute(
-            "SELECT name FROM item WHERE is_faulty ORDER BY n LIMIT ?", (MOST_NAMED,)
-        )
-        return [name for (name,) in rows]
+        return [
+            name
+            for (name,) in self._database.execute(
+                "SELECT name FROM item WHERE is_faulty ORDER BY n LIMIT ?", (MOST_NAMED,)
+            )
+        ]
 
     def _picture(self, line: int, name: str) -> PictureDraft | None:
         row, folder = Row(self.path, line, {"": name}), self.mapping.fixes.get("several_pictures")
@@ -322,12 +324,14 @@ class MappedItems(Collection[ItemDraft]):
     def _known_items(self, names: Iterable[str]) -> dict[str, tuple[int, int | None, Any]]:
         asked = list(set(names))
         marks = ", ".join("?" * len(asked))
-        rows = self._database.execute(
-            "SELECT name, n, line, context, reference, condition, picture FROM item"
-            f" WHERE name IN ({marks})",
-            asked,
-        )
-        return {name: (n, line, tuple(page)) for name, n, line, *page in rows}
+        return {
+            name: (n, line, tuple(page))
+            for name, n, line, *page in self._database.execute(
+                "SELECT name, n, line, context, reference, condition, picture FROM item"
+                f" WHERE name IN ({marks})",
+                asked,
+            )
+        }
 
     def _write_candidates(self, rows: MappedRows, numbers: Sequence[int | None]) -> None:
         block = rows.block
@@ -377,12 +381,15 @@ class MappedItems(Collection[ItemDraft]):
                 new.add(first)
                 is_stored[n] = True
             elif there != [system, text, digest]:
-                refused = block.row(n).refuse(
-                    problem.format(item=rows.names[n], key=key, line=line),
-                    column,
-                    code="repeated_response",
+                rows.cells.note(
+                    n,
+                    block.row(n).refuse(
+                        problem.format(item=rows.names[n], key=key, line=line),
+                        column,
+                        code="repeated_response",
+                    ),
+                    key,
                 )
-                rows.cells.note(n, refused, key)
                 faulty_items.add(item)
                 is_faulty[n] = True
         self._mark_faulty(faulty_items)

@@ -111,13 +111,15 @@ def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Met
 
 @cache
 def _page_of(row: Any) -> Any:
-    fields = {
-        "count": serializers.IntegerField(),
-        "next": serializers.URLField(allow_null=True),
-        "previous": serializers.URLField(allow_null=True),
-        "results": row(many=True),
-    }
-    return inline_serializer(f"PageOf{_noun(row)}", fields)
+    return inline_serializer(
+        f"PageOf{_noun(row)}",
+        {
+            "count": serializers.IntegerField(),
+            "next": serializers.URLField(allow_null=True),
+            "previous": serializers.URLField(allow_null=True),
+            "results": row(many=True),
+        },
+    )
 
 
 def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:

@@ -220,14 +220,17 @@ class BatchChange(Endpoint):
         batch, kind = _batch(study, batch_id), _change(change)
         body = self.input(ChangeConfirmationInput)
         values = valid_data(kind.form(body))
-        job = make_change(
-            batch=batch,
-            change=kind,
-            values=values,
-            confirmation=_confirmation(batch, kind.preview(batch, values), body),
-            actor=self.person,
+        return accepted(
+            request,
+            study,
+            make_change(
+                batch=batch,
+                change=kind,
+                values=values,
+                confirmation=_confirmation(batch, kind.preview(batch, values), body),
+                actor=self.person,
+            ),
         )
-        return accepted(request, study, job)
 
 
 def _change(name: str) -> Change:

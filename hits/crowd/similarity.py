@@ -49,12 +49,15 @@ def study_qualities(study: Study, *, seed: int, planted: Sequence[str] = ()) -> 
             raw[key] = similarities[candidate.key]
             bases[basis].append(key)
     places = {key: place for keys in bases.values() for key, place in _places(keys, raw).items()}
-    systems = {
-        (item.key, candidate.key): candidate.system
-        for item in items
-        for candidate in item.candidates.all()
-    }
-    values = _by_system(places, systems, planted)
+    values = _by_system(
+        places,
+        {
+            (item.key, candidate.key): candidate.system
+            for item in items
+            for candidate in item.candidates.all()
+        },
+        planted,
+    )
     for item in items:
         values[item.key, ""] = 0.2 + 0.6 * _random(seed, item.key).random()
     basis = max(bases, key=lambda name: len(bases[name]), default=RANDOM)

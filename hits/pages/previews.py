@@ -91,17 +91,20 @@ def shared_preview(request: HttpRequest, token: str) -> HttpResponse:
         "workerId": "PREVIEW",
         "turkSubmitTo": request.build_absolute_uri(address),
     }
-    context = {
-        "title": current_document(study).title or study.title,
-        "number": number,
-        "n_items": n_items,
-        "source": f"{address}?{urlencode(parameters)}",
-        "sandbox": SANDBOX,
-        "size": size,
-        "sizes": {"phone": _("Phone"), "desktop": _("Desktop")},
-        "width": WIDTHS[size],
-    }
-    return _render(request, "hits/shared_preview.html", context)
+    return _render(
+        request,
+        "hits/shared_preview.html",
+        {
+            "title": current_document(study).title or study.title,
+            "number": number,
+            "n_items": n_items,
+            "source": f"{address}?{urlencode(parameters)}",
+            "sandbox": SANDBOX,
+            "size": size,
+            "sizes": {"phone": _("Phone"), "desktop": _("Desktop")},
+            "width": WIDTHS[size],
+        },
+    )
 
 
 @login_not_required

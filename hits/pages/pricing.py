@@ -410,14 +410,17 @@ class LaunchView:
         if self.draft is None or self.choice is None or self.draft.n_waves < 2:
             return Decimal(0)
         size = self.draft.wave_size or self.draft.max_assignments
-        undivided = Batch(
-            study=self.study,
-            connection=self.draft.connection,
-            reward_usd=self.draft.reward_usd,
-            max_assignments=self.draft.max_assignments,
-            needs_masters=self.draft.needs_masters,
+        return wave_saving_usd(
+            Batch(
+                study=self.study,
+                connection=self.draft.connection,
+                reward_usd=self.draft.reward_usd,
+                max_assignments=self.draft.max_assignments,
+                needs_masters=self.draft.needs_masters,
+            ),
+            self.choice.n_items,
+            size,
         )
-        return wave_saving_usd(undivided, self.choice.n_items, size)
 
     @cached_property
     def fingerprint(self) -> str:

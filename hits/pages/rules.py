@@ -370,14 +370,18 @@ def reasons(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
-    context = {
-        "section": "review",
-        "form": form,
-        "own": RejectionReason.objects.filter(team=study.team_id) if study.team_id else [],
-        "reasons": reasons_of(study),
-        "may_delete": _reviews_for_team(request, study),
-    }
-    return study_page(request, study, "hits/review_reasons", context)
+    return study_page(
+        request,
+        study,
+        "hits/review_reasons",
+        {
+            "section": "review",
+            "form": form,
+            "own": RejectionReason.objects.filter(team=study.team_id) if study.team_id else [],
+            "reasons": reasons_of(study),
+            "may_delete": _reviews_for_team(request, study),
+        },
+    )
 
 
 def _reviews_for_team(request: HttpRequest, study: Study) -> bool:

@@ -155,16 +155,20 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     row = study_for(request, slug)
     progress = progress_in(stage_facts(row, **waiting_counts()))
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
-    context = {
-        "kind": study_kind(row),
-        "progress": progress,
-        "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
-        "figures": figures_of(row, page_permissions(request)),
-        "jobs": jobs,
-        "panels": panels_of(request, row, may_of(request)),
-        "simulated": simulation_notice(row) if row.n_judgments else "",
-    }
-    return study_page(request, row, "hits/study", context)
+    return study_page(
+        request,
+        row,
+        "hits/study",
+        {
+            "kind": study_kind(row),
+            "progress": progress,
+            "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
+            "figures": figures_of(row, page_permissions(request)),
+            "jobs": jobs,
+            "panels": panels_of(request, row, may_of(request)),
+            "simulated": simulation_notice(row) if row.n_judgments else "",
+        },
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

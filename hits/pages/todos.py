@@ -83,15 +83,18 @@ def _recruiting_decision(
 
 def _calls_to_look_after(study_ids: Iterable[int]) -> Iterator[tuple[Batch, Decision]]:
     for batch, n, n_paid_by_time in participants_to_look_after(study_ids):
-        message = ngettext(
-            "%(n)s participant of batch %(pk)s must be looked after at the recruiter.",
-            "%(n)s participants of batch %(pk)s must be looked after at the recruiter.",
-            n,
-        )
         yield _recruiting_decision(
             batch,
             "error",
-            CodedText(message % {"n": f"{n:,}", "pk": batch.pk}, "participants_to_look_after"),
+            CodedText(
+                ngettext(
+                    "%(n)s participant of batch %(pk)s must be looked after at the recruiter.",
+                    "%(n)s participants of batch %(pk)s must be looked after at the recruiter.",
+                    n,
+                )
+                % {"n": f"{n:,}", "pk": batch.pk},
+                "participants_to_look_after",
+            ),
             CodedText(_("What nobody decides on, the recruiter may pay by time."), "paid_by_time")
             if n_paid_by_time
             else CodedText(
@@ -303,8 +306,12 @@ def _publication(
 def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
     is_rated = study.kind == Study.Kind.RATING and study.n_judgments
     if is_rated and not stage_facts(study)["has_scores"]:
-        message = _("There are judgments, and no metric's scores to set beside them.")
-        yield "info", message, _("Score the candidates"), "validation"
+        yield (
+            "info",
+            _("There are judgments, and no metric's scores to set beside them."),
+            _("Score the candidates"),
+            "validation",
+        )
 
 
 def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str, str]]:
@@ -324,5 +331,9 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     ]
     for title, job, page in failed:
         if job.state == Job.State.FAILED:
-            message = _("%(job)s failed: %(message)s") % {"job": title, "message": job.message}
-            yield "error", message, _("Look at it"), page
+            yield (
+                "error",
+                _("%(job)s failed: %(message)s") % {"job": title, "message": job.message},
+                _("Look at it"),
+                page,
+            )

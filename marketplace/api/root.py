@@ -30,8 +30,13 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
     if settings.SECURE_SSL_REDIRECT and not request.is_secure():
         return refusal(ProtocolError("AccessDeniedException", "Use HTTPS.", status=403))
     if request.method != "POST" or request.path != "/":
-        message = "The Requester API is the only thing here: POST to /."
-        return refusal(ProtocolError("UnknownOperationException", message, status=404))
+        return refusal(
+            ProtocolError(
+                "UnknownOperationException",
+                "The Requester API is the only thing here: POST to /.",
+                status=404,
+            )
+        )
     return requester_api(request)
 
 

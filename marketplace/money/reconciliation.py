@@ -158,12 +158,15 @@ def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
         account__kind=LedgerAccount.Kind.EARNINGS, amount_usd__gt=0
     ).aggregate(total=Sum("amount_usd"))["total"]
     paid = Payout.objects.exclude(paid_at=None).aggregate(total=Sum("amount_usd"))["total"]
-    balances = {
-        str(kind): _cents(held.get(kind))
-        for kind in LedgerAccount.Kind
-        if kind != LedgerAccount.Kind.OUTSIDE
-    }
-    return balances, _cents(earned), _cents(paid)
+    return (
+        {
+            str(kind): _cents(held.get(kind))
+            for kind in LedgerAccount.Kind
+            if kind != LedgerAccount.Kind.OUTSIDE
+        },
+        _cents(earned),
+        _cents(paid),
+    )
 
 
 def _cents(amount: Decimal | None) -> Decimal:

@@ -43,10 +43,13 @@ class IssuedKey:
 
 def create_key(*, requester: Requester, label: str = "", at: datetime) -> IssuedKey:
     secret = secrets.token_urlsafe(KEY_BYTES)
-    key = AccessKey.objects.create(
-        requester=requester, label=label, created_at=at, encrypted_secret=encrypt(secret)
+    return IssuedKey(
+        requester,
+        AccessKey.objects.create(
+            requester=requester, label=label, created_at=at, encrypted_secret=encrypt(secret)
+        ).access_key_id,
+        secret,
     )
-    return IssuedKey(requester, key.access_key_id, secret)
 
 
 def find_active_key(access_key_id: str) -> AccessKey | None:

@@ -228,10 +228,12 @@ def _hand_in(request: QualificationRequest, answer: str, *, now: datetime) -> No
 
 
 def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
-    own = QualificationRequest.objects.filter(
-        public_id=public_id, qualification_type__requester=requester
-    ).exclude(status=Status.STARTED)
-    request = first_or_raise(own, QualificationRequestDoesNotExist(public_id))
+    request = first_or_raise(
+        QualificationRequest.objects.filter(
+            public_id=public_id, qualification_type__requester=requester
+        ).exclude(status=Status.STARTED),
+        QualificationRequestDoesNotExist(public_id),
+    )
     request = _locked(request)
     require(
         request.status == Status.SUBMITTED,

@@ -79,13 +79,16 @@ class GradedTest:
 
 def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple[PassMark, ...]:
     offered = Hit.objects.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now)
-    rows = QualificationRequirement.objects.filter(
-        qualification_type=qualification_type,
-        comparator__in=PASSING,
-        hit_type__requester=qualification_type.requester_id,
-        hit_type__in=offered.values("hit_type"),
+    pairs = (
+        QualificationRequirement.objects.filter(
+            qualification_type=qualification_type,
+            comparator__in=PASSING,
+            hit_type__requester=qualification_type.requester_id,
+            hit_type__in=offered.values("hit_type"),
+        )
+        .order_by()
+        .values_list("comparator", "integer_values")
     )
-    pairs = rows.order_by().values_list("comparator", "integer_values")
     marks = {PassMark(comparator, tuple(values)) for comparator, values in pairs if values}
     return tuple(sorted(marks, key=lambda mark: (min(mark.values), mark.comparator)))
 

@@ -177,8 +177,12 @@ def request_action(
     if held.action:
         if (held.action, held.action_values) == wanted:
             return held
-        text = _("Something else is under way: {action}. Wait until it is done.")
-        raise InvalidParameter(text.format(action=held.get_action_display()), code="under_way")
+        raise InvalidParameter(
+            _("Something else is under way: {action}. Wait until it is done.").format(
+                action=held.get_action_display()
+            ),
+            code="under_way",
+        )
     _check(held, action)
     held.action, held.action_values = wanted
     held.action_number, held.problem = held.action_number + 1, ""
@@ -234,8 +238,12 @@ def _check(study: RecruitedStudy, action: str) -> None:
             _("This connection has no token: connect it first."), code="disconnected"
         )
     if study.state not in POSSIBLE[Action(action)]:
-        text = _("The study is not in a state for this: {state}.")
-        raise InvalidParameter(text.format(state=study.get_state_display()), code="wrong_state")
+        raise InvalidParameter(
+            _("The study is not in a state for this: {state}.").format(
+                state=study.get_state_display()
+            ),
+            code="wrong_state",
+        )
     if action != Action.DRAFT and action != Action.DISCARD and not study.external_id:
         raise InvalidParameter(_("There is no draft of it at the recruiter."))
 

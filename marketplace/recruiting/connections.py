@@ -241,8 +241,12 @@ def connect_prolific(
     except ValueError:
         raise InvalidParameter(_("The id of a workspace has letters and digits alone.")) from None
     if project and project not in account.projects:
-        text = _("The workspace has no project {project}. Leave it empty for its first.")
-        raise InvalidParameter(text.format(project=project), code="unknown_project")
+        raise InvalidParameter(
+            _("The workspace has no project {project}. Leave it empty for its first.").format(
+                project=project
+            ),
+            code="unknown_project",
+        )
     facts = {
         "workspace": workspace,
         "project": project or account.project,
@@ -291,8 +295,13 @@ def try_offer(*, connection: RecruiterConnection) -> None:
     except InvalidParameter as refused:
         problem = str(refused)
     except Exception as error:
-        text = _("This failed ({error}): the site's log has the rest.")
-        _end_offer(connection, offered, text.format(error=type(error).__name__))
+        _end_offer(
+            connection,
+            offered,
+            _("This failed ({error}): the site's log has the rest.").format(
+                error=type(error).__name__
+            ),
+        )
         raise
     _end_offer(connection, offered, problem)
 
@@ -365,11 +374,13 @@ def _require_same_workspace(requester: Requester, name: str, workspace: str) -> 
     if connection is None or connection.settings.get("workspace", workspace) == workspace:
         return
     if connection.studies.exclude(external_id="").exists():
-        text = _(
-            "“{name}” has studies in another workspace, where decisions on them are sent. Connect "
-            "this one under another name."
+        raise InvalidParameter(
+            _(
+                "“{name}” has studies in another workspace, where decisions on them are sent. "
+                "Connect this one under another name."
+            ).format(name=name),
+            code="other_workspace",
         )
-        raise InvalidParameter(text.format(name=name), code="other_workspace")
 
 
 def _connection(requester: Requester, name: str) -> RecruiterConnection:
@@ -386,5 +397,8 @@ def _connection(requester: Requester, name: str) -> RecruiterConnection:
 def _prolific(
     token: str, workspace: str, *, webhook_secret: str = "", is_hurried: bool = False
 ) -> Prolific:
-    transport = Transport(token, url=settings.PROLIFIC_URL, is_hurried=is_hurried)
-    return Prolific(transport, workspace=workspace, webhook_secret=webhook_secret)
+    return Prolific(
+        Transport(token, url=settings.PROLIFIC_URL, is_hurried=is_hurried),
+        workspace=workspace,
+        webhook_secret=webhook_secret,
+    )

@@ -302,10 +302,13 @@ def _shows(bonus: Intent, found: Submission) -> bool:
     # Others may have been paid since.
     if "prepared" not in bonus.basis or bonus.sent_at is None:
         return False
-    later = Intent.objects.filter(
-        session=bonus.session_id, kind=Kind.BONUS, state=State.DONE, sent_at__gt=bonus.sent_at
-    ).values_list("amount", flat=True)
-    since = Counter(amount for amount in later if amount is not None)
+    since = Counter(
+        amount
+        for amount in Intent.objects.filter(
+            session=bonus.session_id, kind=Kind.BONUS, state=State.DONE, sent_at__gt=bonus.sent_at
+        ).values_list("amount", flat=True)
+        if amount is not None
+    )
     new = Counter(paid_bonuses_of(found)) - Counter(map(Decimal, bonus.basis["before"])) - since
     return bonus.amount in new
 
@@ -351,9 +354,11 @@ def _settle_as(held: Intent, *, was_done: bool) -> None:
     elif not was_done:
         if held.kind == Kind.BONUS and may_still_show(held):
             shown_at = (held.sent_at or clock.now()) + SHOWN_WITHIN
-            text = _("Whether it was paid shows within an hour: say so after {time} UTC.")
             raise InvalidParameter(
-                text.format(time=f"{shown_at.astimezone(UTC):%H:%M}"), code="may_still_show"
+                _("Whether it was paid shows within an hour: say so after {time} UTC.").format(
+                    time=f"{shown_at.astimezone(UTC):%H:%M}"
+                ),
+                code="may_still_show",
             )
         note(held, State.WRITTEN)
     else:
@@ -425,8 +430,13 @@ def _settle_bonus(intent: Intent, found: Submission) -> None:
         note_paid(intent)
     elif there != before:
         said = ", ".join(f"{amount:.2f}" for amount in paid_bonuses_of(found))
-        text = _("Bonuses that were paid there: {amounts}. Look there whether this is one of them.")
-        note(intent, State.UNCERTAIN, text.format(amounts=said))
+        note(
+            intent,
+            State.UNCERTAIN,
+            _(
+                "Bonuses that were paid there: {amounts}. Look there whether this is one of them."
+            ).format(amounts=said),
+        )
     elif not may_still_show(intent):
         note(intent, State.UNCERTAIN, str(NOT_SHOWN))
     else:

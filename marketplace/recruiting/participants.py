@@ -258,12 +258,12 @@ def new_participant(paid_by: str) -> WorkerAccount:
 def erase_participant(*, study: RecruitedStudy, worker_id: str) -> None:
     """Erase who a participant of the study's HITs is: all sessions of the account and what they
     told. Repeating it changes nothing; refused, with reasons, while work or a decision is open."""
-    came = Q(sessions__study__hit_type=study.hit_type_id) | Q(
-        assignments__hit__hit_type=study.hit_type_id
-    )
     worker = first_or_raise(
         WorkerAccount.objects.filter(
-            came, worker_id=worker_id, paid_by=PaidBy.RECRUITER
+            Q(sessions__study__hit_type=study.hit_type_id)
+            | Q(assignments__hit__hit_type=study.hit_type_id),
+            worker_id=worker_id,
+            paid_by=PaidBy.RECRUITER,
         ).distinct(),
         InvalidParameter(
             _("%(id)s is no participant of this study.") % {"id": worker_id},

@@ -212,8 +212,12 @@ def _check(connection: RecruiterConnection, values: RuleValues) -> None:
     )
     currency = connection.settings.get("currency", "")
     if values.reward is None and currency != "USD":
-        text = _("The account is in {currency}, and HITs' rewards in dollars: say a reward.")
-        raise InvalidParameter(text.format(currency=currency), code="reward_missing")
+        raise InvalidParameter(
+            _("The account is in {currency}, and HITs' rewards in dollars: say a reward.").format(
+                currency=currency
+            ),
+            code="reward_missing",
+        )
     require(
         RecruitingRule.objects.filter(requester=connection.requester, ended_at=None).count()
         < MOST_RULES,
@@ -412,9 +416,12 @@ def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
     left = rule.most_cost - spent - (pending or Decimal(0))
     if cost > left:
         text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
-        facts = {
-            "cost": cost,
-            "currency": rule.connection.settings.get("currency", ""),
-            "most": rule.most_cost,
-        }
-        raise InvalidParameter(text.format(left=left.quantize(CENT), **facts), code="over_budget")
+        raise InvalidParameter(
+            text.format(
+                left=left.quantize(CENT),
+                cost=cost,
+                currency=rule.connection.settings.get("currency", ""),
+                most=rule.most_cost,
+            ),
+            code="over_budget",
+        )

@@ -106,12 +106,15 @@ def latest_session(worker: WorkerAccount) -> Session | None:
 
 
 def next_assignment(session: Session) -> Assignment | None:
-    accepted = Assignment.objects.filter(
-        session_item__session=session,
-        status=Assignment.Status.ACCEPTED,
-        deadline__gt=clock.now(),
+    return (
+        Assignment.objects.filter(
+            session_item__session=session,
+            status=Assignment.Status.ACCEPTED,
+            deadline__gt=clock.now(),
+        )
+        .order_by("session_item__position")
+        .first()
     )
-    return accepted.order_by("session_item__position").first()
 
 
 def due_at(session: Session) -> datetime:
@@ -268,10 +271,13 @@ def _give_back(locked: Session) -> None:
 
 def settle_sessions(now: datetime) -> int:
     n = 0
-    waiting = SessionItem.objects.filter(
-        session=OuterRef("pk"), assignment__status=Assignment.Status.ACCEPTED
+    done = Session.objects.filter(state=State.STARTED).filter(
+        ~Exists(
+            SessionItem.objects.filter(
+                session=OuterRef("pk"), assignment__status=Assignment.Status.ACCEPTED
+            )
+        )
     )
-    done = Session.objects.filter(state=State.STARTED).filter(~Exists(waiting))
     for key in list(done.values_list("pk", flat=True)):
         n += complete_if_done(key)
     for session in list(Session.objects.overdue(now)):

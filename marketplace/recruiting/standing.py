@@ -132,11 +132,12 @@ def refused_bonuses_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]
 
 def withdrawn_of(studies: QuerySet[RecruitedStudy]) -> list[str]:
     """The newest assignments whose answers participants took back: requesters delete copies."""
-    rows = Assignment.objects.filter(
-        withdrawn_at__isnull=False, hit__hit_type__in=studies.values("hit_type")
-    )
     return list(
-        rows.order_by("-withdrawn_at", "-pk").values_list("public_id", flat=True)[:MOST_WITHDRAWN]
+        Assignment.objects.filter(
+            withdrawn_at__isnull=False, hit__hit_type__in=studies.values("hit_type")
+        )
+        .order_by("-withdrawn_at", "-pk")
+        .values_list("public_id", flat=True)[:MOST_WITHDRAWN]
     )
 
 

@@ -123,15 +123,18 @@ def requesters(request: HttpRequest, user: User) -> HttpResponse:
         Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search)).order_by("name"),
         ROWS_PER_PAGE,
     ).get_page(request.GET.get("page"))
-    rows = [
-        (
-            requester,
-            ledger.balance_of(ledger.available_account(requester)),
-            ledger.balance_of(ledger.held_account(requester)),
-        )
-        for requester in page
-    ]
-    context = {"page": page, "rows": rows, "search": search}
+    context = {
+        "page": page,
+        "rows": [
+            (
+                requester,
+                ledger.balance_of(ledger.available_account(requester)),
+                ledger.balance_of(ledger.held_account(requester)),
+            )
+            for requester in page
+        ],
+        "search": search,
+    }
     return render(request, "marketplace/operator/requesters.html", context)
 
 
@@ -150,15 +153,18 @@ def requester(request: HttpRequest, user: User, requester_id: str) -> HttpRespon
         text %= {"amount": f"{amount_usd:,.2f}", "name": account.name}
         messages.success(request, text, extra_tags="deposited")
         return redirect("marketplace:operator_requester", account.public_id)
-    context = {
-        "requester": account,
-        "form": form,
-        "available_usd": ledger.balance_of(ledger.available_account(account)),
-        "held_usd": ledger.balance_of(ledger.held_account(account)),
-        "deposits": Deposit.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
-        "entries": AuditEntry.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
-    }
-    return render(request, "marketplace/operator/requester.html", context)
+    return render(
+        request,
+        "marketplace/operator/requester.html",
+        {
+            "requester": account,
+            "form": form,
+            "available_usd": ledger.balance_of(ledger.available_account(account)),
+            "held_usd": ledger.balance_of(ledger.held_account(account)),
+            "deposits": Deposit.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
+            "entries": AuditEntry.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
+        },
+    )
 
 
 @require_POST
@@ -248,12 +254,16 @@ def mark_payouts_paid(request: HttpRequest, user: User, batch_id: int) -> HttpRe
     """
     batch = get_object_or_404(PayoutBatch, pk=batch_id)
     count = transfers.mark_paid(batch.payouts.all(), user=user)
-    text = ngettext(
-        "%(n)d payout of batch %(batch)d is marked as paid.",
-        "%(n)d payouts of batch %(batch)d are marked as paid.",
-        count,
+    messages.success(
+        request,
+        ngettext(
+            "%(n)d payout of batch %(batch)d is marked as paid.",
+            "%(n)d payouts of batch %(batch)d are marked as paid.",
+            count,
+        )
+        % {"n": count, "batch": batch.pk},
+        extra_tags="paid",
     )
-    messages.success(request, text % {"n": count, "batch": batch.pk}, extra_tags="paid")
     return redirect("marketplace:operator_payouts")
 
 
@@ -268,14 +278,17 @@ def audit_log(request: HttpRequest, user: User) -> HttpResponse:
     entries = AuditEntry.objects.select_related("user", "requester").order_by("-pk")
     if action:
         entries = entries.filter(action=action)
-    context = {
-        "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
-        "action": action,
-        "actions": AuditEntry.objects.order_by("action")
-        .values_list("action", flat=True)
-        .distinct(),
-    }
-    return render(request, "marketplace/operator/audit.html", context)
+    return render(
+        request,
+        "marketplace/operator/audit.html",
+        {
+            "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+            "action": action,
+            "actions": AuditEntry.objects.order_by("action")
+            .values_list("action", flat=True)
+            .distinct(),
+        },
+    )
 
 
 # Operators' Status page: the queues, the ledger's audit, and what could not be delivered.
@@ -289,12 +302,15 @@ def status(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     now = clock.now()
-    context = {
-        "is_late": is_late(now),
-        "backlogs": backlogs(now),
-        "failed_jobs": failed_lately(now),
-        "audit": LedgerAudit.objects.order_by("pk").last(),
-        "deliveries": deliveries(now),
-        "given_up": given_up_lately(now),
-    }
-    return render(request, "marketplace/operator/status.html", context)
+    return render(
+        request,
+        "marketplace/operator/status.html",
+        {
+            "is_late": is_late(now),
+            "backlogs": backlogs(now),
+            "failed_jobs": failed_lately(now),
+            "audit": LedgerAudit.objects.order_by("pk").last(),
+            "deliveries": deliveries(now),
+            "given_up": given_up_lately(now),
+        },
+    )

@@ -24,12 +24,15 @@ class Command(LabelsCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         reading = reading_of(options)
-        agreement = agree_on_file(
-            file,
-            self.columns(options),
-            level=options["level"],
-            ci=options["ci"],
-            seed=options["seed"],
-            reading=reading,
+        self.write_result(
+            agree_on_file(
+                file,
+                self.columns(options),
+                level=options["level"],
+                ci=options["ci"],
+                seed=options["seed"],
+                reading=reading,
+            ),
+            reading,
+            options,
         )
-        self.write_result(agreement, reading, options)

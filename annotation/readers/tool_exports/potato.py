@@ -74,10 +74,12 @@ def read_potato(export: Export) -> list[Entry]:
         read += _file(export, "")
     schemas = _Schemas([labels for _row, _item, _user, labels in read])
     found = {id(row): (item, user, labels) for row, item, user, labels in read}
-    entries = export.read_each(
-        lambda row: _entries(export, schemas, row, *found[id(row)]), [row for row, *_rest in read]
+    return list(
+        export.read_each(
+            lambda row: _entries(export, schemas, row, *found[id(row)]),
+            [row for row, *_rest in read],
+        )
     )
-    return list(entries)
 
 
 def _file(export: Export, annotator: str) -> Iterator[Annotated]:

@@ -402,12 +402,14 @@ def _separator(layout: SurveyLayout, values: Counter[str]) -> str:
 
 def _note_boxes(export: Export, question: _Question) -> None:
     where = "several options in a cell" if question.between else "a column for each option"
-    text = (
-        f"'{question.name}' is read as check boxes, with {where}. If nothing is ticked in a "
-        "completed response, the answer has no option. If it is text, say --written "
-        f"{question.name}."
+    export.report.note(
+        CodedText(
+            f"'{question.name}' is read as check boxes, with {where}. If nothing is ticked in a "
+            "completed response, the answer has no option. If it is text, say --written "
+            f"{question.name}.",
+            "check_boxes",
+        )
     )
-    export.report.note(CodedText(text, "check_boxes"))
 
 
 def _common_wording(found: Sequence[str], name: str) -> str:

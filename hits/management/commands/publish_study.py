@@ -93,18 +93,21 @@ class Command(BaseCommand):
         if not options["json"]:
             self.stdout.write(sentence.format(cost=cost))
             return
-        report = {
-            "batch": batch.pk if batch else None,
-            "part": batch.part if batch else None,
-            "hits": cost.n_hits,
-            "assignments": cost.n_assignments,
-            "rewards_usd": f"{cost.rewards_usd:.2f}",
-            "fees_usd": f"{cost.fees_usd:.2f}",
-            "practice_usd": f"{cost.practice_usd:.2f}",
-            "total_usd": f"{cost.total_usd:.2f}",
-            "warnings": options["warnings"],
-        }
-        self.stdout.write(json.dumps(report))
+        self.stdout.write(
+            json.dumps(
+                {
+                    "batch": batch.pk if batch else None,
+                    "part": batch.part if batch else None,
+                    "hits": cost.n_hits,
+                    "assignments": cost.n_assignments,
+                    "rewards_usd": f"{cost.rewards_usd:.2f}",
+                    "fees_usd": f"{cost.fees_usd:.2f}",
+                    "practice_usd": f"{cost.practice_usd:.2f}",
+                    "total_usd": f"{cost.total_usd:.2f}",
+                    "warnings": options["warnings"],
+                }
+            )
+        )
 
     def _report_waiting(self, batch: Batch) -> None:
         self.stderr.write(f"Another command is publishing batch {batch.pk}; waiting for it.")

@@ -276,9 +276,11 @@ def demographics_of(content: str) -> Iterator[tuple[str, dict[str, str]]]:
             Refused("Prolific's file of demographics has no column of submissions."),
         )
         ids = {plain[SUBMISSION], plain.get(PARTICIPANT, "")}
-        answers = {
-            name.strip(): value
-            for name, value in cells.items()
-            if not OTHERS.search(name.replace("_", " ")) and value not in ids
-        }
-        yield plain[SUBMISSION], answers
+        yield (
+            plain[SUBMISSION],
+            {
+                name.strip(): value
+                for name, value in cells.items()
+                if not OTHERS.search(name.replace("_", " ")) and value not in ids
+            },
+        )

@@ -79,23 +79,29 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
         initial=_suggestion(request),
     )
     if form.is_valid():
-        study = open_study(
-            requester=requester,
-            hit_type=form.cleaned_data["hit_type"],
-            values=form.values(),
-            user=user_of(request),
+        return redirect(
+            "marketplace:channel",
+            requester.public_id,
+            open_study(
+                requester=requester,
+                hit_type=form.cleaned_data["hit_type"],
+                values=form.values(),
+                user=user_of(request),
+            ).token,
         )
-        return redirect("marketplace:channel", requester.public_id, study.token)
-    context = {
-        "requester": requester,
-        "studies": RecruitedStudy.objects.filter(requester=requester)
-        .select_related("hit_type", "connection")
-        .annotate(n_sessions=Count("sessions"))
-        .order_by("-pk"),
-        "form": form,
-        "presets": [(key, preset.panel) for key, preset in PRESETS.items()],
-    }
-    return render(request, "marketplace/requester/channels.html", context)
+    return render(
+        request,
+        "marketplace/requester/channels.html",
+        {
+            "requester": requester,
+            "studies": RecruitedStudy.objects.filter(requester=requester)
+            .select_related("hit_type", "connection")
+            .annotate(n_sessions=Count("sessions"))
+            .order_by("-pk"),
+            "form": form,
+            "presets": [(key, preset.panel) for key, preset in PRESETS.items()],
+        },
+    )
 
 
 @require_safe
@@ -126,12 +132,15 @@ def invite(request: HttpRequest, row: RecruitedStudy) -> HttpResponse:
     n = len(invitations)
     messages.success(request, ngettext("%(n)d link made.", "%(n)d links made.", n) % {"n": n})
     if n < len(labels):
-        text = ngettext(
-            "%(n)d line names who has a link already: it stays theirs.",
-            "%(n)d lines name who has a link already: it stays theirs.",
-            len(labels) - n,
+        messages.warning(
+            request,
+            ngettext(
+                "%(n)d line names who has a link already: it stays theirs.",
+                "%(n)d lines name who has a link already: it stays theirs.",
+                len(labels) - n,
+            )
+            % {"n": len(labels) - n},
         )
-        messages.warning(request, text % {"n": len(labels) - n})
     return redirect("marketplace:channel", row.requester.public_id, row.token)
 
 
@@ -271,27 +280,31 @@ def _show(
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
     states = row.sessions.values_list("state").annotate(n=Count("pk")).order_by("state")
     may_join = is_owner(row.requester, user_of(request))
-    context = {
-        "requester": row.requester,
-        "is_owner": may_join,
-        "study": row,
-        "charges": list(totals_of(row)),
-        "is_followed": bool(row.connection.encrypted_token),
-        "can_fetch_demographics": may_join and can_fetch(row),
-        "has_demographics": may_join and row.sessions.filter(demographics__isnull=False).exists(),
-        "link": _link(request, row.token) + _query(row),
-        "page": page if may_join else None,
-        "rows": [(one, _link(request, one.token)) for one in page] if may_join else [],
-        "n_invited": page.paginator.count,
-        "n_accepted": invitations.exclude(worker=None).count(),
-        "states": [(str(Session.State(state).label), n) for state, n in states],
-        "participants": row.sessions.values("worker").distinct().count(),
-        "codes": row.codes.order_by("pk"),
-        "ways_back": ways_back or WaysBackForm(study=row),
-        "statuses": statuses_form or StatusesForm(study=row),
-        "form": form,
-    }
-    return render(request, "marketplace/requester/channel.html", context)
+    return render(
+        request,
+        "marketplace/requester/channel.html",
+        {
+            "requester": row.requester,
+            "is_owner": may_join,
+            "study": row,
+            "charges": list(totals_of(row)),
+            "is_followed": bool(row.connection.encrypted_token),
+            "can_fetch_demographics": may_join and can_fetch(row),
+            "has_demographics": may_join
+            and row.sessions.filter(demographics__isnull=False).exists(),
+            "link": _link(request, row.token) + _query(row),
+            "page": page if may_join else None,
+            "rows": [(one, _link(request, one.token)) for one in page] if may_join else [],
+            "n_invited": page.paginator.count,
+            "n_accepted": invitations.exclude(worker=None).count(),
+            "states": [(str(Session.State(state).label), n) for state, n in states],
+            "participants": row.sessions.values("worker").distinct().count(),
+            "codes": row.codes.order_by("pk"),
+            "ways_back": ways_back or WaysBackForm(study=row),
+            "statuses": statuses_form or StatusesForm(study=row),
+            "form": form,
+        },
+    )
 
 
 def _suggestion(request: HttpRequest) -> dict[str, Any]:

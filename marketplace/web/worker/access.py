@@ -78,8 +78,12 @@ def _for_nobody(
     if _may_be_of_a_study(view):
         study = study_at(**ids) if any(ids.values()) else None
         if study is not None or view in PARTICIPANTS_ALONE:
-            context = {"study": study, "is_arrival": True}
-            return render(request, "marketplace/come_back.html", context, status=403)
+            return render(
+                request,
+                "marketplace/come_back.html",
+                {"study": study, "is_arrival": True},
+                status=403,
+            )
     if request.user.is_authenticated:
         return render(request, "marketplace/not_a_worker.html", status=403)
     return redirect_to_login(request.get_full_path(), reverse("marketplace:login"))
@@ -155,12 +159,16 @@ def in_own_browser(
         if began_here(request, **ids):
             return view(request, worker, *args, **kwargs)
         # Without the Worker ID, which leads from an id that others know to the answers.
-        text = _(
-            "Your link does not prove that it is you, and this is not the browser that you began "
-            "in. Open this page there, or write to who runs the study, with the id that you came "
-            "with: your data can be sent to you, and erased, by letter, too."
+        refused = WorkRefused(
+            _(
+                "Your link does not prove that it is you, and this is not the browser that you "
+                "began "
+                "in. Open this page there, or write to who runs the study, with the id that you "
+                "came with: your data can be sent to you, and erased, by letter, too."
+            ),
+            code="not_your_browser",
+            status=403,
         )
-        refused = WorkRefused(text, code="not_your_browser", status=403)
         return explain(request, refused, template="marketplace/not_your_browser.html")
 
     return guarded
@@ -202,8 +210,12 @@ def explain(
         status, text = 404, _("This task does not exist, or you cannot see it.")
     else:
         status, text = error.status, str(error)
-    context = {"explanation": text, "code": error.code, "worker": worker_of(request)} | more
-    return render(request, template, context, status=status)
+    return render(
+        request,
+        template,
+        {"explanation": text, "code": error.code, "worker": worker_of(request)} | more,
+        status=status,
+    )
 
 
 # What a request says of the device it came from.

@@ -119,8 +119,12 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         cleaned = super().clean() or self.cleaned_data
         country, subdivision = cleaned.get("country", ""), cleaned.get("subdivision", "")
         if subdivision and not country:
-            text = _("Choose the country it is part of, too.")
-            self.add_error("subdivision", forms.ValidationError(text, code="missing_country"))
+            self.add_error(
+                "subdivision",
+                forms.ValidationError(
+                    _("Choose the country it is part of, too."), code="missing_country"
+                ),
+            )
         elif subdivision and (error := locale_error(country, subdivision)):
             self.add_error("subdivision", forms.ValidationError(error, code="unknown_place"))
         return cleaned
@@ -261,16 +265,19 @@ def payout_method(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         messages.success(request, _("Your payout method was saved."), extra_tags="saved")
         return redirect("marketplace:payout_method")
     chosen = PayoutMethod.objects.filter(worker=worker).first()
-    context = {
-        "worker": worker,
-        "form": form,
-        "chosen": chosen,
-        "ending": details_of(chosen)[-4:] if chosen else "",
-        "balance_usd": ledger.balance_of(ledger.earnings_account(worker)),
-        "last": Payout.objects.filter(worker=worker).order_by("-pk").first(),
-        "next_date": next_payout_date(clock.now()),
-    }
-    return render(request, "marketplace/payout_method.html", context)
+    return render(
+        request,
+        "marketplace/payout_method.html",
+        {
+            "worker": worker,
+            "form": form,
+            "chosen": chosen,
+            "ending": details_of(chosen)[-4:] if chosen else "",
+            "balance_usd": ledger.balance_of(ledger.earnings_account(worker)),
+            "last": Payout.objects.filter(worker=worker).order_by("-pk").first(),
+            "next_date": next_payout_date(clock.now()),
+        },
+    )
 
 
 def _next(request: HttpRequest) -> str:
@@ -292,12 +299,15 @@ def privacy(request: HttpRequest) -> HttpResponse:
 
     Access: anybody.
     """
-    context = {
-        "worker": worker_of(request),
-        "browsers_keep_days": settings.BROWSERS_KEEP_DAYS,
-        "messages_keep_days": settings.MESSAGES_KEEP_DAYS,
-    }
-    return render(request, "marketplace/privacy.html", context)
+    return render(
+        request,
+        "marketplace/privacy.html",
+        {
+            "worker": worker_of(request),
+            "browsers_keep_days": settings.BROWSERS_KEEP_DAYS,
+            "messages_keep_days": settings.MESSAGES_KEEP_DAYS,
+        },
+    )
 
 
 @require_safe

@@ -53,14 +53,17 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
             token, request.GET.dict(), known=worker, address=address_of(request)
         )
         if request.method != "POST":
-            context = {
-                "visit": visit,
-                "hit_type": visit.study.hit_type,
-                "worker": worker,
-                "is_arrival": True,
-                "is_compatible": is_compatible(visit.study, _user_agent(request)),
-            }
-            return render(request, "marketplace/arrive.html", context)
+            return render(
+                request,
+                "marketplace/arrive.html",
+                {
+                    "visit": visit,
+                    "hit_type": visit.study.hit_type,
+                    "worker": worker,
+                    "is_arrival": True,
+                    "is_compatible": is_compatible(visit.study, _user_agent(request)),
+                },
+            )
         has_begun = arrivals.has_begun(visit, worker)
         is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
         is_back = (
@@ -116,12 +119,16 @@ def leave(request: HttpRequest, worker: WorkerAccount, session_id: str) -> HttpR
     """
     row = _find(worker, session_id)
     if request.method != "POST" and sessions.can_be_left(row):
-        context = {
-            "session": row,
-            "hit_type": row.study.hit_type,
-            "n_done": sessions.n_withdrawn_by_stopping(row),
-        }
-        return render(request, "marketplace/leave.html", context | {"worker": worker})
+        return render(
+            request,
+            "marketplace/leave.html",
+            {
+                "session": row,
+                "hit_type": row.study.hit_type,
+                "n_done": sessions.n_withdrawn_by_stopping(row),
+                "worker": worker,
+            },
+        )
     if request.method == "POST":
         sessions.end_session(session=row, outcome=Outcome.NO_CONSENT)
     return redirect("marketplace:session", row.public_id)

@@ -370,8 +370,12 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     filled = fill_in(form_of(assignment.hit), request.POST.getlist)
     if not filled.is_valid:
         writes.require_accepted(assignment)
-        context = work_context(request, assignment, Task(None, filled), work_state(assignment))
-        return render(request, "marketplace/assignment.html", context, status=422)
+        return render(
+            request,
+            "marketplace/assignment.html",
+            work_context(request, assignment, Task(None, filled), work_state(assignment)),
+            status=422,
+        )
     answer = filled.to_xml()
     submitted = hand_in_form(public_id=assignment.public_id, answer=answer)
     note_device_of(request, submitted)

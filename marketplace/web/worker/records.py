@@ -85,20 +85,23 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     status = request.GET.get("status", "")
     rows = handed_in.filter(status=status) if status in STATUSES else handed_in
     rows = rows.select_related("hit__hit_type__requester", "appeal").order_by("-pk")
-    context = {
-        "worker": worker,
-        "held": assignments_at_hand(worker, now),
-        "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),
-        "pending_usd": _pending_usd(handed_in),
-        "counts": handed_in.aggregate(
-            submitted=Count("pk"), **{name: Count("pk", Q(status=name)) for name in STATUSES}
-        ),
-        "days": _by_day(handed_in),
-        "status": status if status in STATUSES else "",
-        "statuses": [(name, Assignment.Status(name).label) for name in STATUSES],
-        "page": Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page")),
-    }
-    return render(request, "marketplace/dashboard.html", context)
+    return render(
+        request,
+        "marketplace/dashboard.html",
+        {
+            "worker": worker,
+            "held": assignments_at_hand(worker, now),
+            "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),
+            "pending_usd": _pending_usd(handed_in),
+            "counts": handed_in.aggregate(
+                submitted=Count("pk"), **{name: Count("pk", Q(status=name)) for name in STATUSES}
+            ),
+            "days": _by_day(handed_in),
+            "status": status if status in STATUSES else "",
+            "statuses": [(name, Assignment.Status(name).label) for name in STATUSES],
+            "page": Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        },
+    )
 
 
 @require_safe
@@ -116,15 +119,18 @@ def submitted(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -
         return redirect("marketplace:assignment", assignment_id)
     fields = read_answers(assignment.answer)
     is_form = question_of(assignment.hit).kind == "form"
-    context = {
-        "worker": worker,
-        "assignment": assignment,
-        "hit": assignment.hit,
-        "task": None if is_form else task_for(request, assignment.hit, assignment, worker),
-        "fields": [(name, _readable(text)) for name, text in fields],
-        "state": {"answer": dict(fields)},
-    }
-    return render(request, "marketplace/submitted.html", context)
+    return render(
+        request,
+        "marketplace/submitted.html",
+        {
+            "worker": worker,
+            "assignment": assignment,
+            "hit": assignment.hit,
+            "task": None if is_form else task_for(request, assignment.hit, assignment, worker),
+            "fields": [(name, _readable(text)) for name, text in fields],
+            "state": {"answer": dict(fields)},
+        },
+    )
 
 
 @require_safe
@@ -142,13 +148,17 @@ def earnings(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     entries = entries.order_by("-pk").select_related(
         "transaction__assignment__hit__hit_type__requester", "transaction__bonus_payment"
     )
-    context = _totals_usd(account) | {
-        "worker": worker,
-        "balance_usd": ledger.balance_of(account),
-        "pending_usd": _pending_usd(Assignment.objects.by(worker)),
-        "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
-    }
-    return render(request, "marketplace/earnings.html", context)
+    return render(
+        request,
+        "marketplace/earnings.html",
+        _totals_usd(account)
+        | {
+            "worker": worker,
+            "balance_usd": ledger.balance_of(account),
+            "pending_usd": _pending_usd(Assignment.objects.by(worker)),
+            "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        },
+    )
 
 
 @require_safe
@@ -347,8 +357,11 @@ def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpRe
     """
     test_request = _find_test(worker, request_id)
     filled = blank(parse_question_form(test_request.test))
-    context = {"worker": worker, "taken": test_request, "filled": filled, "now": clock.now()}
-    return render(request, "marketplace/qualification_test.html", context)
+    return render(
+        request,
+        "marketplace/qualification_test.html",
+        {"worker": worker, "taken": test_request, "filled": filled, "now": clock.now()},
+    )
 
 
 @require_POST

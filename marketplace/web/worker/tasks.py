@@ -232,10 +232,12 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
 
     Access: whoever knows the HIT's id.
     """
-    hit = first_or_raise(
-        Hit.objects.listed().filter(public_id=hit_id), Http404(_("There is no such HIT."))
+    return _sandboxed(
+        request,
+        first_or_raise(
+            Hit.objects.listed().filter(public_id=hit_id), Http404(_("There is no such HIT."))
+        ),
     )
-    return _sandboxed(request, hit)
 
 
 def question_of(hit: Hit) -> Question:
