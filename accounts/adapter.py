@@ -181,10 +181,6 @@ class ResetPasswordForm(AnyAddressForm):  # type: ignore[misc]
         return email
 
 
-def _days(n: int) -> Any:
-    return format_lazy(_("{n} days"), n=n)
-
-
 class TokenForm(forms.Form):
     name = forms.CharField(
         label=_("Name"), max_length=80, help_text=_("What will use it, such as “nightly export”.")
@@ -192,7 +188,7 @@ class TokenForm(forms.Form):
     days = forms.TypedChoiceField(
         label=_("Expires after"),
         coerce=int,
-        choices=[(days, _days(days)) for days in DAYS],
+        choices=[(days, format_lazy(_("{n} days"), n=days)) for days in DAYS],
         initial=90,
     )
     scopes = forms.MultipleChoiceField(

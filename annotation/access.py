@@ -134,8 +134,10 @@ def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
 
 
 def require_study_manager(study: Study, actor: User | None) -> None:
-    if actor and Permission.MANAGE not in permissions_in(study, actor):
-        raise RoleTooSmall(_("Only owners and managers share a study."))
+    require(
+        not actor or Permission.MANAGE in permissions_in(study, actor),
+        RoleTooSmall(_("Only owners and managers share a study.")),
+    )
 
 
 def record_in(

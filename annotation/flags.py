@@ -3,8 +3,6 @@
 Flagged submissions count on, and agreement is shown both ways.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -155,7 +153,11 @@ def _rows(
 ) -> list[SubmissionEvidence]:
     rows = []
     of_annotator = group_values((flag.annotator_id, flag.name) for flag in flags)
-    failed = _failed_checks(study)
+    failed = group_values(
+        CheckAnswer.objects.filter(submission__item__study=study, is_failed=True)
+        .order_by()
+        .values_list("submission", "placed__number")
+    )
     protocols = _protocols(study)
     for submission, measures in evidence.measures.items():
         names = evidence.flag_names(measures)
@@ -186,14 +188,6 @@ def is_held(document: ProtocolDocument, flags: Collection[str], failed: Collecti
     if set(document.holding_flags) & set(flags):
         return True
     return any(check.holds_work for n, check in enumerate(document.all_checks) if n in failed)
-
-
-def _failed_checks(study: Study) -> dict[int, list[int]]:
-    return group_values(
-        CheckAnswer.objects.filter(submission__item__study=study, is_failed=True)
-        .order_by()
-        .values_list("submission", "placed__number")
-    )
 
 
 def _protocols(study: Study) -> dict[int, ProtocolDocument]:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -184,8 +182,9 @@ def aggregate_file(
     refuses the file otherwise.
     """
     reading = reading or Reading()
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    require(
+        method in METHODS, ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    )
     kind: Kind = "number" if method in OF_NUMBERS else "text"
     require(
         not (reading.policies.repeats and method in OF_COMPARISONS),

@@ -111,14 +111,16 @@ def _require_room(user: User, n_bytes: int) -> None:
     n_waiting = (
         Upload.objects.filter(uploaded_by=user, result=None).aggregate(n=Sum("n_bytes"))["n"] or 0
     )
-    if n_waiting + n_bytes > MOST_WAITING * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
-        raise AnnotationError(
+    require(
+        n_waiting + n_bytes <= MOST_WAITING * settings.UPLOAD_MAX_MEGABYTES * 1024**2,
+        AnnotationError(
             _(
                 "Your files that wait to be imported have {n} MiB already. Import or delete one "
                 "of them first."
             ).format(n=round(n_waiting / 1024**2)),
             code="no_room",
-        )
+        ),
+    )
 
 
 def jobs_of_upload(upload: Upload) -> Any:

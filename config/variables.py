@@ -45,8 +45,10 @@ def number(name: str, default: float, *, least: float = 0) -> float:
         value = float(text) if text else float(default)
     except ValueError:
         value = math.nan
-    if not least <= value < math.inf:
-        raise ImproperlyConfigured(f"{name} is '{text}'; it must be a number from {least:g} up.")
+    require(
+        least <= value < math.inf,
+        ImproperlyConfigured(f"{name} is '{text}'; it must be a number from {least:g} up."),
+    )
     return value
 
 
@@ -69,10 +71,12 @@ def boolean(name: str, *, default: bool) -> bool:
 
 def header(name: str) -> str | None:
     text = os.environ.get(name, "").strip()
-    if text and not HEADER.fullmatch(text):
-        raise ImproperlyConfigured(
+    require(
+        not text or HEADER.fullmatch(text),
+        ImproperlyConfigured(
             f"{name} is '{text}'; it must be the name of a header, such as X-Real-IP."
-        )
+        ),
+    )
     return text or None
 
 
@@ -222,38 +226,44 @@ def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str,
     key, fallbacks = key.strip(), _listed(former_keys)
     if own_machine:
         return key or DEVELOPMENT_KEY, fallbacks or ([] if key else [FORMER_DEVELOPMENT_KEY])
-    if not key:
-        raise _refusal("SECRET_KEY is not set", MAKE_KEY)
-    if any(map(is_published, (key, *fallbacks))):
-        raise _refusal(
+    require(key, _refusal("SECRET_KEY is not set", MAKE_KEY))
+    require(
+        not any(map(is_published, (key, *fallbacks))),
+        _refusal(
             "SECRET_KEY or one of SECRET_KEY_FALLBACKS is a published key, which anybody can read",
             MAKE_KEY,
-        )
-    if len(key) < LEAST_CHARACTERS:
-        raise _refusal(
+        ),
+    )
+    require(
+        len(key) >= LEAST_CHARACTERS,
+        _refusal(
             f"SECRET_KEY has fewer than {LEAST_CHARACTERS} characters and can be guessed", MAKE_KEY
-        )
+        ),
+    )
     return key, fallbacks
 
 
 def encryption_keys(keys: str, *, own_machine: bool) -> list[str]:
     listed = _listed(keys)
     for key in listed:
-        if not _is_encryption_key(key):
-            raise _refusal(
+        require(
+            _is_encryption_key(key),
+            _refusal(
                 "ENCRYPTION_KEYS holds something else than 32 bytes in URL-safe base64",
                 MAKE_ENCRYPTION_KEY,
-            )
+            ),
+        )
     if own_machine:
         # What was stored before `make run` wrote a key of its own can still be read.
         return [*listed, DEVELOPMENT_ENCRYPTION_KEY]
-    if not listed:
-        raise _refusal("ENCRYPTION_KEYS is not set", MAKE_ENCRYPTION_KEY)
-    if any(map(is_published, listed)):
-        raise _refusal(
+    require(listed, _refusal("ENCRYPTION_KEYS is not set", MAKE_ENCRYPTION_KEY))
+    require(
+        not any(map(is_published, listed)),
+        _refusal(
             "One of ENCRYPTION_KEYS is a published key, which anybody can read",
             MAKE_ENCRYPTION_KEY,
-        )
+        ),
+    )
     return listed
 
 

@@ -93,8 +93,7 @@ def connect_recruiter_in_background(running: RunningJob) -> str:
         raise JobWaiting
     if arguments.get("ends"):
         return _("“{name}” is not called any more.").format(name=recruiter)
-    if recruiter.problem:
-        raise RecruitingRefused(recruiter.problem)
+    require(not recruiter.problem, RecruitingRefused(recruiter.problem))
     return _("“{name}” is connected: {account}, {currency}.").format(
         name=recruiter, account=recruiter.account, currency=recruiter.currency
     )

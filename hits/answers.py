@@ -18,7 +18,7 @@ from annotation.models import Candidate, Item, PlacedCheck
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.scales import range_of
 from annotation.protocols.versions import current_document
-from hits.exceptions import AnswerUnreadable
+from hits.exceptions import AnswerUnreadable, require
 from hits.judgments import (
     AnswerValues,
     JudgmentValue,
@@ -166,13 +166,15 @@ def _root_element(xml: str) -> Element:
             _("the answer is not XML: {problem}").format(problem=short_repr(str(problem))),
             code="not_xml",
         ) from None
-    if _local(root) != "QuestionFormAnswers":
-        raise AnswerUnreadable(
+    require(
+        _local(root) == "QuestionFormAnswers",
+        AnswerUnreadable(
             _("the XML is a {name}, not a QuestionFormAnswers").format(
                 name=short_repr(_local(root))
             ),
             code="wrong_element",
-        )
+        ),
+    )
     return root
 
 
@@ -187,13 +189,15 @@ def read_answer(
     checks: Sequence[PlacedCheck] = (),
 ) -> Answer:
     fields = read_answers_xml(xml)
-    if "answer" not in fields:
-        raise AnswerUnreadable(
+    require(
+        "answer" in fields,
+        AnswerUnreadable(
             _("there is no field 'answer' among {fields}").format(
                 fields=short_repr(sorted(fields))
             ),
             code="missing_field",
-        )
+        ),
+    )
     return read_answer_text(fields["answer"], item, document, checks)
 
 
@@ -260,13 +264,15 @@ def _refuse_another_page(answer: dict[str, Any], item: Item) -> None:
             _("version is {version}; only 1 is known").format(version=short_repr(version)),
             code="unknown_version",
         )
-    if item_key != str(item.pk):
-        raise AnswerUnreadable(
+    require(
+        item_key == str(item.pk),
+        AnswerUnreadable(
             _("the answer is about item {item_key}, not '{item}'").format(
                 item_key=short_repr(item_key), item=item.pk
             ),
             code="other_item",
-        )
+        ),
+    )
 
 
 def _order(answer: dict[str, Any], candidates: dict[str, ShownCandidate]) -> list[str]:
@@ -312,10 +318,12 @@ def _reasons(
             code="not_objects",
         )
     texts = {row.get("candidate"): row for row in rows if isinstance(row.get("candidate"), str)}
-    if len(texts) != len(rows):
-        raise AnswerUnreadable(
+    require(
+        len(texts) == len(rows),
+        AnswerUnreadable(
             _("a reason lacks its candidate, or a candidate has two"), code="ambiguous_reason"
-        )
+        ),
+    )
     chosen = values.chosen(document) if document.reason.rule == "choice" else []
     reasons = []
     for question, candidate in chosen:

@@ -295,8 +295,7 @@ def _assignments(client: MTurkClient, hit: Hit | PracticeHit) -> Iterator[Assign
     )
     # A page more than there can be says enough of a marketplace that never comes to an end.
     for n_read, row in enumerate(rows):
-        if n_read > hit.n_assignments + PAGE_SIZE:
-            raise _too_many(hit)
+        require(n_read <= hit.n_assignments + PAGE_SIZE, _too_many(hit))
         yield assignment_record(hit, row)
 
 
@@ -304,8 +303,7 @@ def require_possible(hit: Hit | PracticeHit, n_records: int) -> None:
     if n_records > hit.n_assignments:
         # More may have been asked for since the HIT was read.
         hit.refresh_from_db(fields=["max_assignments"])
-        if n_records > hit.n_assignments:
-            raise _too_many(hit)
+        require(n_records <= hit.n_assignments, _too_many(hit))
 
 
 def _too_many(hit: Hit | PracticeHit) -> MarketplaceFault:

@@ -355,11 +355,13 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
     if not answer.is_json:
         return None
     # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.
-    if not answer.content:
-        raise MarketplaceUnreachable(
+    require(
+        answer.content,
+        MarketplaceUnreachable(
             _("The answer from {address} was cut short.").format(address=answer.address),
             code="cut_short",
-        )
+        ),
+    )
     if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
         raise MarketplaceRefused(str(answer.status), answer.error)
     return answer.content

@@ -82,10 +82,12 @@ def withdraw_refused(*, assignments: AssignmentRecordQuerySet) -> int:
 
 
 def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
-    if is_required and not feedback.strip():
-        raise FeedbackUnfit(
+    require(
+        not is_required or feedback.strip(),
+        FeedbackUnfit(
             _("A rejection needs feedback: say to the worker what was wrong."), code="no_feedback"
-        )
+        ),
+    )
     require(
         len(feedback) <= LONGEST_FEEDBACK and not CONTROL_CHARACTERS.search(feedback),
         FeedbackUnfit(
@@ -353,7 +355,10 @@ def send_payments(
 def _send_payment(client: MTurkClient, payment: Payment) -> str:
     if payment.purpose == PART and payment.assignment.status != Assignment.Status.REJECTED:
         return _settle_part(payment)
-    is_first = _is_first_attempt(payment)
+    # An earlier attempt may have paid without an answer.
+    is_first = Payment.objects.filter(pk=payment.pk, first_sent_at=None).update(
+        first_sent_at=timezone.now()
+    )
     if not Payment.objects.unsent().filter(pk=payment.pk).exists():
         return ""  # its worker took the answer back meanwhile, or it was settled
     if not is_first and _is_paid_there(client, payment):
@@ -368,15 +373,6 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
             return _confirm(payment)
         return _refuse(payment, advice_on(refusal))
     return _confirm(payment)
-
-
-def _is_first_attempt(payment: Payment) -> bool:
-    # An earlier attempt may have paid without an answer.
-    return bool(
-        Payment.objects.filter(pk=payment.pk, first_sent_at=None).update(
-            first_sent_at=timezone.now()
-        )
-    )
 
 
 def _send_bonus(client: MTurkClient, payment: Payment) -> None:

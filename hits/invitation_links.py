@@ -15,7 +15,7 @@ from accounts.audit import record
 from accounts.models import User
 from annotation.study_facts import LINKS, jobs_of, request_study_job
 from hits import recruiter_api
-from hits.exceptions import RecruitingRefused
+from hits.exceptions import RecruitingRefused, require
 from hits.models import Batch, InvitedPerson, LinkStudy
 from work.execution import RunningJob
 from work.models import Job, JobQuerySet
@@ -42,10 +42,9 @@ def request_invitations(*, batch: Batch, names: Sequence[str], actor: User) -> J
     study = _locked(batch)
     active = set(study.people.filter(revoked_at=None).values_list("name", flat=True))
     new = [name for name in dict.fromkeys(names) if name not in active]
-    if not new:
-        raise RecruitingRefused(
-            _("Each of these names has a link already."), code="invited_already"
-        )
+    require(
+        new, RecruitingRefused(_("Each of these names has a link already."), code="invited_already")
+    )
     if study.people.count() + len(new) > MOST_PEOPLE:
         text = _("A batch has at most {most} links.").format(most=f"{MOST_PEOPLE:,}")
         raise RecruitingRefused(text, code="too_many_links")
@@ -96,12 +95,14 @@ def exchange_in_background(running: RunningJob) -> str:
 
 
 def _locked(batch: Batch) -> LinkStudy:
-    if not batch.is_invited:
-        raise RecruitingRefused(
-            _("This batch was launched for other annotators."), code="not_invited"
-        )
-    if not batch.hit_type_id:
-        raise RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished")
+    require(
+        batch.is_invited,
+        RecruitingRefused(_("This batch was launched for other annotators."), code="not_invited"),
+    )
+    require(
+        batch.hit_type_id,
+        RecruitingRefused(_("None of the batch's HITs is published yet."), code="unpublished"),
+    )
     Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
     return LinkStudy.objects.get_or_create(batch=batch)[0]
 

@@ -319,8 +319,9 @@ def marketplace_at(address: str) -> MarketplaceAddress:
     ours = {_origin(_parts(url)) for url in (settings.MARKETPLACE_ENDPOINT_URL, settings.SITE_URL)}
     if _origin(parts) in ours:
         return _this_site()
-    if _host(parts) in AMAZON_HOSTS:
-        raise ConnectionUnfit(amazon_closed(), code="amazon_closed")
+    require(
+        _host(parts) not in AMAZON_HOSTS, ConnectionUnfit(amazon_closed(), code="amazon_closed")
+    )
     return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
 
 

@@ -104,11 +104,13 @@ def is_in_cents(amount: Decimal) -> bool:
 
 
 def _require_pages(study: Study) -> None:
-    if not study.items.exists():
-        raise BatchUnfit(
+    require(
+        study.items.exists(),
+        BatchUnfit(
             _("Study '{study}' has no items; import some first.").format(study=study.slug),
             code="no_items",
-        )
+        ),
+    )
     for fault in item_faults(study):
         raise fault.error
 
@@ -140,14 +142,16 @@ def plan_batch(
     if earlier := _earlier_batch(draft, beside, part):
         return Plan(earlier, is_new=False)
     items = selected_items(draft)
-    if not items:
-        raise BatchUnfit(
+    require(
+        items,
+        BatchUnfit(
             _(
                 "Every item of study '{study}' has a HIT in round {round} already. "
                 "Begin round {next_round}, or import items."
             ).format(study=study.slug, round=draft.round, next_round=draft.round + 1),
             code="nothing_left",
-        )
+        ),
+    )
     require(
         n_items in (None, len(items)),
         LaunchedMeanwhile(

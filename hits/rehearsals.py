@@ -50,7 +50,7 @@ from hits.crowd.replay import AnswerSource, CrowdWorker
 from hits.crowd.similarity import Qualities, study_qualities
 from hits.crowd.simulated import FaultyAnswers, SimulatedAnswers
 from hits.endpoints import MTurkClient, translated_errors
-from hits.exceptions import HitsError, MarketplaceRefused, RehearsalUnfit
+from hits.exceptions import HitsError, MarketplaceRefused, RehearsalUnfit, require
 from hits.limits import THIS_SITE, is_marketplace_here, run_time
 from hits.models import Assignment, Batch, Connection, Hit
 from hits.plans import draft_batch, plan_batch
@@ -108,8 +108,10 @@ def request_rehearsal(
 ) -> Job:
     """Request a rehearsal, or return the one that is under way."""
     require_current(study)
-    if not is_marketplace_here():
-        raise RehearsalUnfit(_("This site has no marketplace of its own."), code="no_marketplace")
+    require(
+        is_marketplace_here(),
+        RehearsalUnfit(_("This site has no marketplace of its own."), code="no_marketplace"),
+    )
     if study.rehearsal_of_id is not None or not study.items.exists():
         raise RehearsalUnfit(_("There are no items to rehearse with."), code="no_items")
     require_no_faults(launch_faults(study))
@@ -168,13 +170,12 @@ def _copied_study(study: Study, seed: int) -> Study:
     n_drawn = max(len(keys) * n_items // study.items.count(), 1)
     drawn = set(random.Random(seed).sample(keys, n_drawn)) | _named_keys(document)
     return copy_for_rehearsal(
-        source=study, slug=slug, document=_rehearsed_document(document), keys=drawn
+        source=study,
+        slug=slug,
+        # Simulated annotators live nowhere, speak nothing and have practised nothing.
+        document=replace(document, qualifications=Qualifications()),
+        keys=drawn,
     )
-
-
-def _rehearsed_document(document: ProtocolDocument) -> ProtocolDocument:
-    # Simulated annotators live nowhere, speak nothing and have practised nothing.
-    return replace(document, qualifications=Qualifications())
 
 
 def _named_keys(document: ProtocolDocument) -> set[str]:

@@ -26,6 +26,7 @@ from console.api.errors import ComputingFailed
 from console.api.job_records import JobSerializer, job_record
 from console.api.operations import PENDING, READ_ERRORS, being_computed, lists, page, reads, writes
 from console.registrations import needed_to_control
+from error_codes import require
 from work.models import Job
 from work.tasks import resume_job, stop_job
 
@@ -147,11 +148,11 @@ class OneFile(Endpoint):
         Access: those who may export; files with workers' words and ids for those who may view them.
         """
         study = self.study(slug, Permission.EXPORT)
-        if name not in file_names_for(self.plain_request, study):
-            raise Http404(f"There is no file {name}.")
+        require(
+            name in file_names_for(self.plain_request, study), Http404(f"There is no file {name}.")
+        )
         result = study_download(name).result
         if result and (job := job_of(self.plain_request, study, result)):
-            if job.state == Job.State.FAILED:
-                raise ComputingFailed(job.message)
+            require(job.state != Job.State.FAILED, ComputingFailed(job.message))
             return being_computed()
         return streamed(self.plain_request, study, name)

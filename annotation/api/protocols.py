@@ -166,8 +166,7 @@ def _document(study: Study, body: dict[str, Any]) -> ProtocolDocument:
     else:
         name, values = "document", body["document"]
         faults = tuple(document_faults(values))
-    if faults:
-        raise serializers.ValidationError({name: [str(fault) for fault in faults]})
+    require(not faults, serializers.ValidationError({name: [str(fault) for fault in faults]}))
     return read_document(values)
 
 

@@ -317,8 +317,10 @@ def _is_settled(upload: Upload) -> bool:
 
 
 def waiting_for(upload: Upload, content: str) -> Upload:
-    if upload.content != content:
-        raise Conflict(_("The file holds {content}.").format(content=upload.content))
+    require(
+        upload.content == content,
+        Conflict(_("The file holds {content}.").format(content=upload.content)),
+    )
     return _waiting(upload)
 
 

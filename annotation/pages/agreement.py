@@ -45,6 +45,7 @@ from console.access import may, page_permissions, person
 from console.glossary import COEFFICIENTS, Term, title_of
 from console.pages.pictures import FORMS, of_version, picture_in
 from console.tables import page_of, search_words, sort_key
+from error_codes import require
 from presentation.spreadsheets import frame_csv
 from presentation.theme import Picture
 from results.models import Result
@@ -84,14 +85,12 @@ class AgreementView:
         judged = [JudgedQuestion(**row) for row in version.record["questions"]]
         round = query.get("round") or str(version.facts["first_round"])
         of_round = {row.question: row for row in judged if str(row.round) == round}
-        if not of_round:
-            raise KeyError(round)
+        require(of_round, KeyError(round))
         name = query.get("question") or next(iter(of_round))
         view = cls(
             version, judged, of_round[name], study.question(name), query.get("condition", "")
         )
-        if view.condition and view.condition not in view.conditions:
-            raise KeyError(view.condition)
+        require(not view.condition or view.condition in view.conditions, KeyError(view.condition))
         return view
 
     @property
@@ -317,8 +316,7 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: whoever has a role in the study. A chart as specification, data or file."""
     study, view = _study_and_view(request, slug)
-    if chart not in CHARTS or form not in FORMS:
-        raise Http404(f"There is no chart {chart}.{form}.")
+    require(chart in CHARTS and form in FORMS, Http404(f"There is no chart {chart}.{form}."))
     draw = partial(
         picture_in,
         form,

@@ -34,6 +34,7 @@ from annotation.pages.study import (
 )
 from console.access import person, team_for
 from console.forms import InvitationForm, NewAccountForm, RoleForm, problems_of
+from error_codes import require
 
 REFUSALS = (AccountsError, AnnotationError)
 
@@ -59,8 +60,7 @@ def change_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse
     member = get_object_or_404(Membership, team=team, pk=member_id)
     form = RoleForm(request.POST, roles=appointable_roles(permissions))
     try:
-        if not form.is_valid():
-            raise AccountsError(problems_of(form))
+        require(form.is_valid(), AccountsError(problems_of(form)))
         set_role(team=team, user=member.user, role=form.choice, actor=person(request))
         messages.success(request, _("The role was changed."))
     except AccountsError as error:
@@ -196,8 +196,7 @@ def _teams_for_studies(request: HttpRequest) -> list[Team]:
 
 def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> None:
     try:
-        if not form.is_valid():
-            raise AccountsError(problems_of(form))
+        require(form.is_valid(), AccountsError(problems_of(form)))
         email = form.cleaned_data["email"]
         link = invite(
             to=to, email=email, role=form.choice, actor=person(request), link_of=invitation_link

@@ -1,7 +1,5 @@
 """What is to be resolved before an uploaded file becomes items: one row per kind of problem."""
 
-from __future__ import annotations
-
 import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

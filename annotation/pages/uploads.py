@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -160,7 +158,9 @@ def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
             "reading": ReadingForm(FileFormat.of(row.form)),
             "format": format_in_words(row),
             "sentences": row.reading_sentences,
-            **CONTEXTS[Upload.Content(row.content)](row, _asked_page(request)),
+            **CONTEXTS[Upload.Content(row.content)](
+                row, request.POST.get("page") or request.GET.get("page", "1")
+            ),
         }
     name = "annotation/_upload_preview.html" if _is_live(request) else TEMPLATES[row.content]
     return render(request, name, context, status=status)
@@ -186,10 +186,6 @@ TEMPLATES = {
 # The page of a study that shows what came of a file.
 RESULTS = {"items": "console:study", "labels": "console:study", "scores": "console:validation"}
 POSTED = {Upload.Content.LABELS: posted_labels, Upload.Content.SCORES: posted_scores}
-
-
-def _asked_page(request: HttpRequest) -> str:
-    return request.POST.get("page") or request.GET.get("page", "1")
 
 
 def _is_live(request: HttpRequest) -> bool:

@@ -126,8 +126,10 @@ def _require_usable(path: Path, names: Sequence[str], line: int, sheet: str) -> 
     for name in names:
         if (problem := unstorable(name)) is not None:
             raise ImportRefused(path, problem, line=line, sheet=sheet)
-    if len(names) > MOST_COLUMNS:
-        raise refuse_columns(path, len(names), MOST_COLUMNS, line=line, sheet=sheet)
+    require(
+        len(names) <= MOST_COLUMNS,
+        refuse_columns(path, len(names), MOST_COLUMNS, line=line, sheet=sheet),
+    )
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     require(
         not repeated,

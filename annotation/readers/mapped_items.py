@@ -5,8 +5,6 @@ together in a temporary database, so that a long file needs no more memory than 
 that is wrong with the file is noted, with the cell that it is in.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -99,10 +99,12 @@ def _layout(
     inputs = [name.removeprefix("Input.") for name in header if name.startswith("Input.")]
     answers = [name.removeprefix("Answer.") for name in header if name.startswith("Answer.")]
     for name in (*item, *([condition] if condition else []), *([context] if context else [])):
-        if name not in inputs:
-            raise ImportRefused(
+        require(
+            name in inputs,
+            ImportRefused(
                 path, f"there is no column Input.{name}.", line=1, code="missing_columns"
-            )
+            ),
+        )
     pairs: dict[tuple[str, str], str] = {}
     for answer in answers:
         pair = _question_and_system(answer, inputs)

@@ -4,8 +4,6 @@ A kilobyte of Parquet may stand for a billion equal rows or long texts: what its
 when written out is limited, and as many rows are made at once as the longest text allows.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,8 +76,10 @@ def _require_usable(
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     # A cell and what separates it from the next have at least one byte as text.
     n_cells = metadata.num_rows * metadata.num_columns
-    if max(n_cells, sum(group.total_byte_size for group in groups)) > most_bytes:
-        raise _too_large(path, most_bytes)
+    require(
+        max(n_cells, sum(group.total_byte_size for group in groups)) <= most_bytes,
+        _too_large(path, most_bytes),
+    )
 
 
 def _too_large(path: Path, most_bytes: int) -> ImportRefused:

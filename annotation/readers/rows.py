@@ -260,7 +260,7 @@ def gather_rows(
     failure = None
     try:
         for row in rows:
-            n_characters += sum(map(len, filter(_is_text, row.fields.values())))
+            n_characters += sum(len(text) for text in row.fields.values() if isinstance(text, str))
             if block and (
                 pending
                 or len(block) == ROWS_AT_ONCE
@@ -280,10 +280,6 @@ def gather_rows(
         on_fault(fault)
     if failure is not None:
         raise failure
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _block(rows: list[Row]) -> RowBlock:

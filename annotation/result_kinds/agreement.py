@@ -5,8 +5,6 @@ its annotators, their position effects and the pairs of the matrix. The part of 
 with the square of the annotators, and only a file reads it. Candidates are rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -111,35 +111,43 @@ def opened_archive(path: Path) -> Iterator[tuple[ZipFile, Manifest]]:
 def read_table(archive: ZipFile, table: StoredTable) -> Iterator[str]:
     """A table's lines; BackupUnreadable at the end where they are not what the manifest says."""
     digest = Digest()
-    if table.member not in archive.namelist():
-        raise BackupUnreadable(
+    require(
+        table.member in archive.namelist(),
+        BackupUnreadable(
             f"{archive.filename} lacks {table.member}, which its manifest names. Use another "
             "backup.",
             code="missing_table",
-        )
+        ),
+    )
     with archive.open(table.member) as file, TextIOWrapper(file, "utf-8", newline="\n") as text:
         for line in text:
             digest.add(line.rstrip("\n"))
             yield line
-    if (digest.n_rows, str(digest)) != (table.n_rows, table.digest):
-        raise BackupUnreadable(
+    require(
+        (digest.n_rows, str(digest)) == (table.n_rows, table.digest),
+        BackupUnreadable(
             f"{table.member} has {digest.n_rows} rows that are not the {table.n_rows} of the "
             "manifest. The file was changed; use another backup.",
             code="changed_table",
-        )
+        ),
+    )
 
 
 def _manifest(archive: ZipFile) -> Manifest:
-    if MANIFEST not in archive.namelist():
-        raise BackupUnreadable(
+    require(
+        MANIFEST in archive.namelist(),
+        BackupUnreadable(
             f"{archive.filename} is no backup: it has no {MANIFEST}.", code="missing_manifest"
-        )
+        ),
+    )
     stored = json.loads(archive.read(MANIFEST))
-    if stored.get("format") != FORMAT:
-        raise BackupUnreadable(
+    require(
+        stored.get("format") == FORMAT,
+        BackupUnreadable(
             f"This is a backup of format {stored.get('format')}; this version reads {FORMAT}.",
             code="unknown_format",
-        )
+        ),
+    )
     return Manifest(**stored | {"tables": [StoredTable(**each) for each in stored["tables"]]})
 
 

@@ -291,8 +291,10 @@ def _verify(manifest: Manifest, models: dict[str, type[Model]]) -> None:
         digest = Digest()
         for line in read_lines(models[table.model]):
             digest.add(line)
-        if (digest.n_rows, str(digest)) != (table.n_rows, table.digest):
-            raise RestoreFailed(
+        require(
+            (digest.n_rows, str(digest)) == (table.n_rows, table.digest),
+            RestoreFailed(
                 f"{table.model} has {digest.n_rows} rows that are not the {table.n_rows} of the "
                 "backup. Nothing was restored."
-            )
+            ),
+        )

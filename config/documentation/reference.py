@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
@@ -126,13 +125,10 @@ def _meaning(action: Action) -> str:
     parts = []
     if action.help and action.help is not SUPPRESS:
         parts.append(_escaped(action.help.replace("%(default)s", str(action.default))))
-    if _has_default(action) and "default" not in (action.help or ""):
+    has_default = action.nargs != 0 and action.default not in (None, SUPPRESS, "", [], ())
+    if has_default and "default" not in (action.help or ""):
         parts.append(f"default: {_escaped(str(action.default))}")
     return cell("; ".join(parts).replace("%%", "%"))
-
-
-def _has_default(action: Action) -> bool:
-    return action.nargs != 0 and action.default not in (None, SUPPRESS, "", [], ())
 
 
 def _escaped(text: str) -> str:
@@ -220,16 +216,12 @@ def protocol_page(root: Path) -> str:
     schema = json.loads((root / "docs" / "protocol.schema.json").read_text("utf-8"))
     parts = [PROTOCOL_INTRODUCTION, "## The document\n", table(HEAD, field_rows(schema, _link))]
     for name, part in schema["$defs"].items():
-        parts += [f"## {_title(name)}\n", f"{part.get('description', '')}\n", _fields(part)]
+        parts += [
+            f"## {name.replace('_', ' ').capitalize()}\n",
+            f"{part.get('description', '')}\n",
+            table(HEAD, field_rows(part, _link)),
+        ]
     return "\n".join([*parts, _templates()])
-
-
-def _fields(part: Mapping[str, Any]) -> str:
-    return table(HEAD, field_rows(part, _link))
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _link(name: str) -> str:

@@ -120,10 +120,12 @@ class CrowdWorker:
 
     def arrive(self) -> None:
         # In this order, since a site refuses many log-ins by names that it does not know.
-        if not (self._enter("/worker/signup/") or self._enter("/worker/login/")):
-            raise CrowdStuck(
+        require(
+            self._enter("/worker/signup/") or self._enter("/worker/login/"),
+            CrowdStuck(
                 f"Worker '{self.name}' can neither log in nor sign up.", code="login_refused"
-            )
+            ),
+        )
 
     def _enter(self, path: str) -> bool:
         page = Page(self._get(path).text)

@@ -86,6 +86,5 @@ def assignments_of_ids(study: Study, ids: Iterable[str]) -> AssignmentRecordQuer
     requested_ids = set(ids)
     rows = Assignment.objects.filter(hit__batch__study=study, assignment_id__in=requested_ids)
     unknown = requested_ids - set(rows.values_list("assignment_id", flat=True))
-    if unknown:
-        raise AssignmentsUnknown(study.slug, sorted(unknown))
+    require(not unknown, AssignmentsUnknown(study.slug, sorted(unknown)))
     return rows.select_related("hit__batch__connection", "worker")

@@ -167,15 +167,17 @@ class OfferForm(forms.Form):
 
     def clean_items(self) -> int:
         items: int = self.cleaned_data["items"]
-        if items > self._n_hits:
-            raise ValidationError(
+        require(
+            items <= self._n_hits,
+            ValidationError(
                 ngettext(
                     "The batch has %(n)s item, and nobody does one twice.",
                     "The batch has %(n)s items, and nobody does one twice.",
                     self._n_hits,
                 )
                 % {"n": f"{self._n_hits:,}"}
-            )
+            ),
+        )
         return items
 
     def clean_reward(self) -> Decimal:

@@ -1,7 +1,5 @@
 """The annotator's page of an item of an uploaded file, before anything of it is stored."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from hashlib import sha256
 from uuid import UUID

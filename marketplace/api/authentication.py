@@ -94,8 +94,9 @@ def authenticate(
 
 
 def _parse(header: str | None) -> Authorization:
-    if not header:
-        raise ProtocolError("MissingAuthenticationTokenException", "Missing Authentication Token")
+    require(
+        header, ProtocolError("MissingAuthenticationTokenException", "Missing Authentication Token")
+    )
     algorithm, _, rest = header.partition(" ")
     require(
         algorithm == ALGORITHM, _incomplete(f"Unsupported AWS 'algorithm': '{algorithm[:32]}'.")
@@ -103,8 +104,7 @@ def _parse(header: str | None) -> Authorization:
     pairs = (part.strip().partition("=") for part in rest.split(","))
     values = {name: value for name, _, value in pairs}
     for name in ("Credential", "Signature", "SignedHeaders"):
-        if not values.get(name):
-            raise _incomplete(f"Authorization header requires '{name}' parameter.")
+        require(values.get(name), _incomplete(f"Authorization header requires '{name}' parameter."))
     credential = values["Credential"].split("/")
     require(
         len(credential) == 5 and credential[4] == "aws4_request",
@@ -130,16 +130,20 @@ def _check_date(
         _invalid("Date in Credential scope does not match YYYYMMDD from 'X-Amz-Date'."),
     )
     earliest, latest = now - ALLOWED_SKEW, now + ALLOWED_SKEW
-    if signed_at < earliest:
-        raise _invalid(
+    require(
+        signed_at >= earliest,
+        _invalid(
             f"Signature expired: {text} is now earlier than {_stamp(earliest)} "
             f"({_stamp(now)} - 15 min.)"
-        )
-    if signed_at > latest:
-        raise _invalid(
+        ),
+    )
+    require(
+        signed_at <= latest,
+        _invalid(
             f"Signature not yet current: {text} is still later than {_stamp(latest)} "
             f"({_stamp(now)} + 15 min.)"
-        )
+        ),
+    )
     return signed_at
 
 

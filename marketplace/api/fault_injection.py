@@ -143,11 +143,12 @@ def _add_fault(parameters: dict[str, Any]) -> None:
         delay_seconds = float(parameters.get("delay_seconds", 0))
     except (ValueError, TypeError) as error:
         raise InvalidParameter("times and delay_seconds are numbers.") from error
-    if kind not in Kind.values:
-        raise InvalidParameter(f"kind must be one of {', '.join(Kind.values)}.")
+    require(kind in Kind.values, InvalidParameter(f"kind must be one of {', '.join(Kind.values)}."))
     require(times >= 1, InvalidParameter("times must be at least 1."))
-    if not 0 <= delay_seconds <= MOST_SECONDS:
-        raise InvalidParameter(f"delay_seconds must be from 0 to {MOST_SECONDS:g}.")
+    require(
+        0 <= delay_seconds <= MOST_SECONDS,
+        InvalidParameter(f"delay_seconds must be from 0 to {MOST_SECONDS:g}."),
+    )
     Fault.objects.create(
         operation=str(operation), kind=kind, remaining=times, delay_seconds=delay_seconds
     )

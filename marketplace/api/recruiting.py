@@ -288,8 +288,10 @@ def links(request: HttpRequest, requester: Requester) -> JsonResponse:
     Access: whoever holds an access key of an owner's, or one that the operator issued; of its
     requester's studies alone.
     """
-    if not is_owners_request(request):
-        raise InvalidParameter("Links are made with the key of an owner.", code="not_an_owner")
+    require(
+        is_owners_request(request),
+        InvalidParameter("Links are made with the key of an owner.", code="not_an_owner"),
+    )
     body = Body(request)
     study = study_of(requester, body)
     require_own_lab(study)
@@ -401,8 +403,7 @@ def recruited_file(request: HttpRequest, token: str, name: str) -> HttpResponse:
     Access: whoever has an address that a key of its requester's signed minutes ago; the key is an
     owner's, or the operator issued it.
     """
-    if name not in FILES:
-        raise Http404
+    require(name in FILES, Http404())
     key = _signing_key(request)
     try:
         authentication.take_token(key, now=timezone.now())

@@ -59,10 +59,10 @@ def parse_answer_key(xml: str) -> AnswerKey:
     """Read and check an answer key. Some widely copied keys bind the namespace to a prefix they do
     not use, so local names decide."""
     root = read_xml(xml)
-    if root.tag not in (f"{{{KEY_NAMESPACE}}}AnswerKey", "AnswerKey"):
-        raise InvalidQuestion(
-            f"The root element must be an AnswerKey in the namespace {KEY_NAMESPACE}."
-        )
+    require(
+        root.tag in (f"{{{KEY_NAMESPACE}}}AnswerKey", "AnswerKey"),
+        InvalidQuestion(f"The root element must be an AnswerKey in the namespace {KEY_NAMESPACE}."),
+    )
     children = Children(root)
     questions = tuple(_question(element) for element in children.all("Question"))
     mapping = children.optional("QualificationValueMapping")
@@ -83,8 +83,10 @@ def _question(element: Element) -> KeyQuestion:
         default_score=_number(children, "DefaultScore", "0"),
     )
     children.finish()
-    if not question.options:
-        raise InvalidQuestion(f"Question {question.identifier} must have an AnswerOption.")
+    require(
+        question.options,
+        InvalidQuestion(f"Question {question.identifier} must have an AnswerOption."),
+    )
     return question
 
 

@@ -113,11 +113,13 @@ class Pattern:
 
 def check_patterns(elements: Iterable[Element]) -> None:
     patterns = [each.get("regex", "") for each in elements if name_of(each) == "AnswerFormatRegex"]
-    if len(patterns) > MOST_PATTERNS:
-        raise InvalidQuestion(
+    require(
+        len(patterns) <= MOST_PATTERNS,
+        InvalidQuestion(
             f"A QuestionForm has at most {MOST_PATTERNS} regular expressions, not {len(patterns)}.",
             code="too_many_patterns",
-        )
+        ),
+    )
     require(
         not any(map(VERBOSE.search, patterns)),
         InvalidQuestion(
@@ -125,12 +127,14 @@ def check_patterns(elements: Iterable[Element]) -> None:
             code="verbose_pattern",
         ),
     )
-    if sum(map(count_states, patterns)) > MOST_STATES:
-        raise InvalidQuestion(
+    require(
+        sum(map(count_states, patterns)) <= MOST_STATES,
+        InvalidQuestion(
             f"The regular expressions of a QuestionForm have more than {MOST_STATES:,} states once "
             "their repetitions are written out. Use smaller counts, or a Length constraint.",
             code="patterns_too_large",
-        )
+        ),
+    )
 
 
 def count_states(expression: str) -> int:

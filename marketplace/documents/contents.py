@@ -41,11 +41,13 @@ def name_of(element: Element) -> str:
 
 
 def text_of(element: Element) -> str:
-    if len(element):
-        raise InvalidQuestion(
+    require(
+        not len(element),
+        InvalidQuestion(
             f"{name_of(element)} must be text: put markup in a CDATA section.",
             code="markup_in_text",
-        )
+        ),
+    )
     return element.text or ""
 
 
@@ -63,11 +65,13 @@ class Children:
 
     def optional(self, *names: str) -> Element | None:
         children = list(self.all(*names))
-        if len(children) > 1:
-            raise InvalidQuestion(
+        require(
+            len(children) <= 1,
+            InvalidQuestion(
                 f"{self.parent} may have one {' or '.join(names)}, got {len(children)}.",
                 code="repeated_element",
-            )
+            ),
+        )
         return children[0] if children else None
 
     def one(self, *names: str) -> Element:
@@ -97,10 +101,12 @@ class Children:
 
 
 def whole_number(text: str, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise InvalidQuestion(
+    require(
+        text.isascii() and text.isdigit() and len(text) <= 9,
+        InvalidQuestion(
             f"{what} must be a whole number, got {text[:40]!r}.", code="not_a_whole_number"
-        )
+        ),
+    )
     return int(text)
 
 
@@ -179,8 +185,9 @@ def read_contents(element: Element) -> tuple[Content, ...]:
 
 def read_content(element: Element) -> Content:
     kind = name_of(element)
-    if kind not in CONTENT:
-        raise InvalidQuestion(f"Content can't have a {kind}.", code="unexpected_element")
+    require(
+        kind in CONTENT, InvalidQuestion(f"Content can't have a {kind}.", code="unexpected_element")
+    )
     require(
         kind != "Application", NotOffered("Applets and Flash are not offered by this marketplace.")
     )

@@ -126,12 +126,14 @@ def is_question_form(root: Element) -> bool:
 
 def parse_question_form(xml: str) -> QuestionForm:
     root = read_xml(xml)
-    if not is_question_form(root):
-        raise InvalidQuestion(
+    require(
+        is_question_form(root),
+        InvalidQuestion(
             f"The root element {root.tag} is not a QuestionForm in the namespace "
             f"{' or '.join(NAMESPACES)}.",
             code="wrong_namespace",
-        )
+        ),
+    )
     return read_question_form(root)
 
 

@@ -122,10 +122,12 @@ def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     if seconds and seconds != hit_type.estimated_seconds:
         hit_type.save_values(estimated_seconds=seconds)
     for level, policy in values.review_policies.items():
-        if policy["PolicyName"] != POLICY_OF_LEVEL[level]:
-            raise InvalidParameter(
+        require(
+            policy["PolicyName"] == POLICY_OF_LEVEL[level],
+            InvalidParameter(
                 f"The {level.value}-level review policy must be {POLICY_OF_LEVEL[level]}."
-            )
+            ),
+        )
         read_parameters(policy["PolicyName"], policy["Parameters"] or [])
     check_types(stored_requirements(hit_type.public_id))
     now = clock.now()
@@ -253,8 +255,7 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
     before, after = Hit.Status.REVIEWABLE, Hit.Status.REVIEWING
     if revert:
         before, after = after, before
-    if hit.status != before:
-        raise InvalidHitState(_state_message(hit, before.value))
+    require(hit.status == before, InvalidHitState(_state_message(hit, before.value)))
     hit.save_values(status=after)
 
 
@@ -262,8 +263,10 @@ def set_reviewing(*, requester: Requester, public_id: str, revert: bool) -> None
 def delete_hit(*, requester: Requester, public_id: str) -> None:
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now, is_changed=False)
-    if hit.status not in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING):
-        raise InvalidHitState(_state_message(hit, "Reviewing, Reviewable"))
+    require(
+        hit.status in (Hit.Status.REVIEWABLE, Hit.Status.REVIEWING),
+        InvalidHitState(_state_message(hit, "Reviewing, Reviewable")),
+    )
     require(
         not Assignment.objects.on(hit).filter(status=Assignment.Status.SUBMITTED).exists(),
         InvalidHitState(

@@ -70,8 +70,7 @@ def _read_names(name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 def _read_yes_or_no(name: str, values: Sequence[str]) -> bool:
     word = values[0].strip().lower() if len(values) == 1 else ""
-    if word not in ("true", "t", "false", "f"):
-        raise InvalidParameter(f"{name} must be true or false.")
+    require(word in ("true", "t", "false", "f"), InvalidParameter(f"{name} must be true or false."))
     return word.startswith("t")
 
 

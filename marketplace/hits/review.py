@@ -204,10 +204,12 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
     now, payments = clock.now(), BonusPayment.objects.all()
     repeated = partial(DuplicateRequest, "bonus payment")
     refuse_repetition(payments, requester, bonus.token, repeated)
-    if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
-        raise InvalidParameter(
+    require(
+        CENT <= bonus.amount_usd <= LARGEST_BONUS_USD,
+        InvalidParameter(
             f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.", code="out_of_range"
-        )
+        ),
+    )
     assignment = _find_assignment(requester, bonus)
     if assignment.submitted_at is None or assignment.submitted_at < now - PAYABLE_FOR:
         raise InvalidParameter(
@@ -245,10 +247,12 @@ def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
         .select_related("worker", "hit__requester", "hit__hit_type"),
         AssignmentDoesNotExist(bonus.assignment_id),
     )
-    if assignment.worker.worker_id != bonus.worker_id:
-        raise InvalidParameter(
+    require(
+        assignment.worker.worker_id == bonus.worker_id,
+        InvalidParameter(
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
-        )
+        ),
+    )
     require(
         assignment.worker.erased_at is None,
         InvalidParameter(

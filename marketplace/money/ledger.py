@@ -24,7 +24,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import OuterRef, Subquery, Sum
 
-from marketplace.exceptions import InsufficientFunds, PaidByRecruiter
+from marketplace.exceptions import InsufficientFunds, PaidByRecruiter, require
 from marketplace.models import (
     Assignment,
     Hit,
@@ -190,14 +190,14 @@ def held_account(requester: Requester) -> LedgerAccount:
 def earnings_account(worker: WorkerAccount) -> LedgerAccount:
     """A worker's earnings. The account is opened with the worker's, before anybody pays; a
     recruiter's participant has none."""
-    if worker.paid_by == PaidBy.RECRUITER:
-        raise PaidByRecruiter
+    require(worker.paid_by != PaidBy.RECRUITER, PaidByRecruiter())
     return _account(AccountKind.EARNINGS, worker=worker)
 
 
 def _require_paid_here(assignment: Assignment) -> None:
-    if PaidBy.RECRUITER in (assignment.paid_by, assignment.worker.paid_by):
-        raise PaidByRecruiter
+    require(
+        PaidBy.RECRUITER not in (assignment.paid_by, assignment.worker.paid_by), PaidByRecruiter()
+    )
 
 
 def _account(
@@ -235,8 +235,9 @@ def _post(
 ) -> LedgerTransaction:
     """Write one movement in the caller's transaction. The caller has locked each account that
     money is taken from, and each requester's account."""
-    if sum(moves.values()) != 0:
-        raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
+    require(
+        sum(moves.values()) == 0, ValueError(f"moves must sum to zero, got {sum(moves.values())}")
+    )
     before = _balances_of(
         [
             account

@@ -334,11 +334,13 @@ def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
 def read_paid(file: TextIO) -> list[Payout]:
     reader = csv.DictReader(file)
     missing = {"payout_id", "amount_usd"} - set(reader.fieldnames or [])
-    if missing:
-        raise InvalidPayoutFile(
+    require(
+        not missing,
+        InvalidPayoutFile(
             f"The file has no column {' and no column '.join(sorted(missing))}.",
             code="missing_column",
-        )
+        ),
+    )
     return [_payout(row, reader.line_num) for row in reader]
 
 

@@ -195,8 +195,7 @@ def check_specification(requester: Requester, specification: NotificationSetting
         specification.version in VERSIONS,
         InvalidParameter(f"Version must be one of {', '.join(VERSIONS)}."),
     )
-    if not specification.event_types:
-        raise InvalidParameter("EventTypes must name at least one event.")
+    require(specification.event_types, InvalidParameter("EventTypes must name at least one event."))
     check_destination(
         requester=requester,
         transport=specification.transport,

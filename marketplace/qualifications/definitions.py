@@ -147,11 +147,13 @@ def _check_values(
         comparator in OF_SETS or len(values) <= 1,
         InvalidParameter(f"{comparator} compares with one value, not {len(values)}."),
     )
-    if bool(locales) != (type_id == LOCALE_ID):
-        raise InvalidParameter(
+    require(
+        bool(locales) == type_id == LOCALE_ID,
+        InvalidParameter(
             f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
             "IntegerValues with any other."
-        )
+        ),
+    )
     if locales and comparator not in (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS):
         raise InvalidParameter(f"{comparator} can't compare locales.")
     for country, subdivision in locales:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
 
 from encryption import UndecryptableSecret
-from error_codes import CodedText
+from error_codes import CodedText, require
 from marketplace import clock
 from marketplace.exceptions import InvalidParameter, MarketplaceError, RecruiterBusy
 from marketplace.models import (
@@ -233,17 +233,19 @@ def end_abandoned_actions(connection: RecruiterConnection) -> None:
 
 
 def _check(study: RecruitedStudy, action: str) -> None:
-    if not study.connection.encrypted_token:
-        raise InvalidParameter(
-            _("This connection has no token: connect it first."), code="disconnected"
-        )
-    if study.state not in POSSIBLE[Action(action)]:
-        raise InvalidParameter(
+    require(
+        study.connection.encrypted_token,
+        InvalidParameter(_("This connection has no token: connect it first."), code="disconnected"),
+    )
+    require(
+        study.state in POSSIBLE[Action(action)],
+        InvalidParameter(
             _("The study is not in a state for this: {state}.").format(
                 state=study.get_state_display()
             ),
             code="wrong_state",
-        )
+        ),
+    )
     if action != Action.DRAFT and action != Action.DISCARD and not study.external_id:
         raise InvalidParameter(_("There is no draft of it at the recruiter."))
 

@@ -55,8 +55,9 @@ class Turn:
             self.go_on()
 
     def go_on(self) -> None:
-        if not self._rows.update(turn_until=timezone.now() + LASTS):
-            raise RecruiterBusy(_busy(self._name))
+        require(
+            self._rows.update(turn_until=timezone.now() + LASTS), RecruiterBusy(_busy(self._name))
+        )
         self._kept_at = time.monotonic()
 
     def end(self) -> None:
@@ -67,8 +68,10 @@ class Turn:
 def turn_at(connection: RecruiterConnection) -> Iterator[Turn]:
     now, token = timezone.now(), uuid4().hex
     free = RecruiterConnection.objects.filter(Q(turn_until=None) | Q(turn_until__lte=now))
-    if not free.filter(pk=connection.pk).update(turn_until=now + LASTS, turn_token=token):
-        raise RecruiterBusy(_busy(connection.name))
+    require(
+        free.filter(pk=connection.pk).update(turn_until=now + LASTS, turn_token=token),
+        RecruiterBusy(_busy(connection.name)),
+    )
     turn = Turn(connection, token)
     before = _turn.set(turn)
     try:

@@ -252,8 +252,10 @@ def _check(
         1 <= values.items_per_session <= MOST_ITEMS,
         InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS}),
     )
-    if not 0 <= places <= MOST_PLACES:
-        raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
+    require(
+        0 <= places <= MOST_PLACES,
+        InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"}),
+    )
     require(
         values.minutes >= 1 and most_minutes(values.minutes) <= MOST_MINUTES,
         InvalidParameter(

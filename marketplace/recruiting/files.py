@@ -163,12 +163,14 @@ class Imported:
 def read_statuses(study: RecruitedStudy, file: TextIO, *, name: str) -> list[Row]:
     """Check the whole file and find each line's session. Raises InvalidStatusFile with every
     error. Refused for a recruiter with an API: it is asked each minute."""
-    if study.connection.encrypted_token:
-        raise InvalidStatusFile(
+    require(
+        not study.connection.encrypted_token,
+        InvalidStatusFile(
             _("%(recruiter)s is asked each minute what became of the participants: decide there.")
             % {"recruiter": study.connection.name},
             code="asked_by_api",
-        )
+        ),
+    )
     try:
         lines = list(_lines(study, file, name))
     except (csv.Error, UnicodeDecodeError) as error:

@@ -171,12 +171,16 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
     session = _session(requester, bonus.assignment_id)
     if session is None or session.worker.paid_by == PaidBy.LEDGER:
         return False
-    if session.worker.worker_id != bonus.worker_id:
-        raise InvalidParameter(
+    require(
+        session.worker.worker_id == bonus.worker_id,
+        InvalidParameter(
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
-        )
-    if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
-        raise InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}.")
+        ),
+    )
+    require(
+        CENT <= bonus.amount_usd <= LARGEST_BONUS_USD,
+        InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}."),
+    )
     currency = session.connection.settings.get("currency", "USD")
     if currency != "USD":
         raise InvalidParameter(

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _, ngettext
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, WorkRefused
+from marketplace.exceptions import InvalidParameter, WorkRefused, require
 from marketplace.hits.assignments import create_assignment
 from marketplace.models import (
     Assignment,
@@ -103,14 +103,16 @@ def require_work(study: RecruitedStudy, n_more: int, *, n_present: int = 0) -> N
     """Refuse `n_more` places if the judgments need fewer."""
     demand = Demand([study])
     wanted = demand.judgments_of(study)
-    if not wanted:
-        raise InvalidParameter(
+    require(
+        wanted,
+        InvalidParameter(
             _(
                 "No judgment is left to give: the HITs are done, promised to participants at work, "
                 "or expired. No place is needed; whoever came would find nothing to do."
             ),
             code="no_judgment_left",
-        )
+        ),
+    )
     n_elsewhere, n_needed = demand.beside_others(study)
     n_free = max(0, n_present - demand.n_taken(study)) if n_present else 0
     if n_more > max(0, n_needed - n_free):

@@ -141,8 +141,10 @@ def _add_places(
 
 
 def _n_more(study: RecruitedStudy, recruiter: Prolific, total: int) -> int:
-    if not 1 <= total <= MOST_PLACES:
-        raise InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"})
+    require(
+        1 <= total <= MOST_PLACES,
+        InvalidParameter(_("A study has at most %(n)s places.") % {"n": f"{MOST_PLACES:,}"}),
+    )
     posted = recruiter.study(study.external_id)
     present = posted.places
     require(

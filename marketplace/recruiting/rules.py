@@ -191,10 +191,10 @@ def _rule_for(requester: Requester, hit_type: HitType) -> RecruitingRule | None:
 
 
 def _check(connection: RecruiterConnection, values: RuleValues) -> None:
-    if not connection.encrypted_token:
-        raise InvalidParameter(
-            _("This connection has no token: connect it first."), code="disconnected"
-        )
+    require(
+        connection.encrypted_token,
+        InvalidParameter(_("This connection has no token: connect it first."), code="disconnected"),
+    )
     require(
         1 <= values.items_per_session <= MOST_ITEMS,
         InvalidParameter(_("A participation has 1 to %(n)s HITs.") % {"n": MOST_ITEMS}),

@@ -387,10 +387,12 @@ def set_open(*, study: RecruitedStudy, is_open: bool, user: User | None = None) 
 
 
 def require_own_lab(study: RecruitedStudy) -> None:
-    if study.connection.kind != Kind.OWN_LAB:
-        raise InvalidParameter(
+    require(
+        study.connection.kind == Kind.OWN_LAB,
+        InvalidParameter(
             _("Only a study of your own lab has links for participants."), code="not_own_lab"
-        )
+        ),
+    )
 
 
 @transaction.atomic

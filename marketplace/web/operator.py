@@ -66,11 +66,13 @@ class DepositForm(forms.Form):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if name.strip() != self.requester.name:
-            raise forms.ValidationError(
+        require(
+            name.strip() == self.requester.name,
+            forms.ValidationError(
                 _("This is the page of %(name)s.") % {"name": self.requester.name},
                 code="other_requester",
-            )
+            ),
+        )
         return name
 
     def deposit(self, *, user: User) -> bool:

@@ -129,8 +129,10 @@ class Command(StudyImportCommand):
 
 def _form(options: dict[str, Any]) -> FileFormat:
     delimiter = {"tab": "\t", "\\t": "\t"}.get(options["delimiter"], options["delimiter"])
-    if delimiter and delimiter not in DELIMITERS:
-        raise CommandError(f"--delimiter '{delimiter}' is not one of: , ; tab |", returncode=2)
+    require(
+        not delimiter or delimiter in DELIMITERS,
+        CommandError(f"--delimiter '{delimiter}' is not one of: , ; tab |", returncode=2),
+    )
     encoding = options["encoding"].lower()
     try:
         "".encode(encoding or "utf-8")

@@ -11,6 +11,7 @@ from annotation.management.importer import (
 )
 from annotation.readers.drafts import QuestionDraft, StudyDraft
 from annotation.readers.item_files import APPROPRIATENESS, read_responses
+from error_codes import require
 
 LONGEST_NAME = 64
 
@@ -33,8 +34,10 @@ class Command(ImportCommand):
         add_ends_argument(parser, "every --question")
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
-        if options["ends"] and not options["question"]:
-            raise CommandError("--ends goes with --question, whose ends it names.", returncode=2)
+        require(
+            not options["ends"] or options["question"],
+            CommandError("--ends goes with --question, whose ends it names.", returncode=2),
+        )
         questions = with_ends([_question(text) for text in options["question"] or ()], options)
         names = [question.name for question in questions]
         if twice := [name for name in names if names.count(name) > 1]:
@@ -49,10 +52,14 @@ class Command(ImportCommand):
 
 def _question(text: str) -> QuestionDraft:
     name, equals, wording = text.partition("=")
-    if not (name.strip() and equals and wording.strip()):
-        raise CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2)
-    if len(name.strip()) > LONGEST_NAME:
-        raise CommandError(
+    require(
+        name.strip() and equals and wording.strip(),
+        CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2),
+    )
+    require(
+        len(name.strip()) <= LONGEST_NAME,
+        CommandError(
             f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most.", returncode=2
-        )
+        ),
+    )
     return QuestionDraft(name=name.strip(), wording=wording.strip())

@@ -238,8 +238,10 @@ class Prolific:
             == (session, parameters.get("PROLIFIC_PID"), study),
             NotVerified("The submission is another participant's, or of another study."),
         )
-        if found.state not in HERE:
-            raise NotVerified(f"The submission is {found.state.value.replace('_', ' ')}.")
+        require(
+            found.state in HERE,
+            NotVerified(f"The submission is {found.state.value.replace('_', ' ')}."),
+        )
 
     def webhook_secret(self) -> str:
         workspace = {"workspace_id": self._workspace}

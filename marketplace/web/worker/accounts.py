@@ -108,10 +108,12 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
 
     def clean_language_names(self) -> list[str]:
         codes, errors = read_languages(self.cleaned_data["language_names"])
-        if errors:
-            raise forms.ValidationError(
+        require(
+            not errors,
+            forms.ValidationError(
                 [forms.ValidationError(error, code="unknown_language") for error in errors]
-            )
+            ),
+        )
         return codes
 
     def clean(self) -> dict[str, Any]:
