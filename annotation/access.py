@@ -46,9 +46,10 @@ def roles_in(study: Study, user: User) -> list[Role]:
 
 def with_roles_of(studies: StudyQuerySet, user: User) -> StudyQuerySet:
     """Prefetch what `loaded_roles` reads."""
-    by_team = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
     return studies.annotate(
-        role_by_team=Subquery(by_team.values("role")[:1]),
+        role_by_team=Subquery(
+            Membership.objects.filter(team=OuterRef("team"), user=user.pk).values("role")[:1]
+        ),
         role_in_study=Subquery(
             StudyMembership.objects.filter(study=OuterRef("pk"), user=user.pk).values("role")[:1]
         ),

@@ -54,13 +54,12 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
             ),
         )
     chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
-    spans = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("ci_low:Q", title=str(INTERVAL_TITLE), scale=scale, axis=alt.Axis(tickCount=6)),
-        x2="ci_high:Q",
-    )
     return alt.layer(
         chance,
-        spans,
+        base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("ci_low:Q", title=str(INTERVAL_TITLE), scale=scale, axis=alt.Axis(tickCount=6)),
+            x2="ci_high:Q",
+        ),
         base.mark_point(opacity=1).encode(
             x=alt.X("value:Q", title=str(INTERVAL_TITLE), scale=scale), tooltip=_forest_tips()
         ),

@@ -121,12 +121,14 @@ def _candidates(question: Question) -> pd.DataFrame:
         "candidate": "key",
         "system": "system",
     }
-    ordered = (
-        Candidate.objects.filter(item__study=question.study_id)
-        .order_by("item__position", "position", "pk")
-        .values_list(*columns.values())
+    return pd.DataFrame.from_records(
+        list(
+            Candidate.objects.filter(item__study=question.study_id)
+            .order_by("item__position", "position", "pk")
+            .values_list(*columns.values())
+        ),
+        columns=list(columns),
     )
-    return pd.DataFrame.from_records(list(ordered), columns=list(columns))
 
 
 def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] | None:
@@ -268,12 +270,13 @@ def position_effects(question: Question, rows: pd.DataFrame) -> Iterator[Positio
     if no page has two candidates in a random order, or if the answers have no order."""
     if question.level == Question.Level.NOMINAL and len(question.categories) > 2:
         return
-    pages = (
+    table = (
         rows[rows["position"].notna()]
         .sort_values("position", kind="stable")
         .groupby(["annotator", "item"], observed=True, sort=True)["value"]
+        .agg(["first", "last", "size"])
+        .reset_index()
     )
-    table = pages.agg(["first", "last", "size"]).reset_index()
     table = table[table["size"] > 1]
     if table.empty:
         return

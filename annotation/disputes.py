@@ -154,12 +154,14 @@ def _disputes(
 def _decisions(
     question: Question, round: int, candidates: Sequence[int]
 ) -> dict[int, Adjudication]:
-    standing = (
-        Adjudication.objects.filter(question=question, round=round, candidate__in=candidates)
+    return {
+        decision.candidate_id: decision
+        for decision in Adjudication.objects.filter(
+            question=question, round=round, candidate__in=candidates
+        )
         .standing()
         .select_related("decided_by")
-    )
-    return {decision.candidate_id: decision for decision in standing}
+    }
 
 
 def _opinions(

@@ -111,7 +111,7 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
         model.objects.filter(submission=OuterRef("pk")).order_by().values("submission")
         for model in (Judgment, WrittenAnswer)
     )
-    submissions = (
+    rows = (
         Submission.objects.of(study)
         .filter(**filters)
         .values(
@@ -119,10 +119,10 @@ def measured_efforts(study: Study, **filters: Any) -> dict[int, Effort]:
             *("annotator", "accepted_at", "submitted_at", "seconds", "active_seconds"),
             *("events", "justification", "is_simulated", "has_unproved_mark"),
         )
-    )
-    rows = submissions.annotate(
-        latest=Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
-        n_written=Subquery(written.annotate(n=Sum(Length("text"))).values("n")),
+        .annotate(
+            latest=Subquery(judged.annotate(latest=Max("seconds")).values("latest")),
+            n_written=Subquery(written.annotate(n=Sum(Length("text"))).values("n")),
+        )
     )
     times, efforts = [], {}
     for row in rows.iterator():

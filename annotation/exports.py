@@ -201,12 +201,14 @@ def _text_answers(study: Study) -> Iterator[tuple[Any, ...]]:
 
 
 def missing_rows(study: Study) -> RowFile:
-    in_order = (
+    return RowFile(
+        MISSING_KINDS,
         MissingAnswer.objects.filter(submission__item__study=study)
         .exclude(submission__status=Submission.Status.REJECTED)
         .order_by("submission__item__position", "submission__item", "submission", "pk")
+        .values_list(*MISSING_COLUMNS.values())
+        .iterator(),
     )
-    return RowFile(MISSING_KINDS, in_order.values_list(*MISSING_COLUMNS.values()).iterator())
 
 
 def check_rows(study: Study) -> RowFile:
@@ -221,10 +223,11 @@ def check_rows(study: Study) -> RowFile:
 
 def _candidates(study: Study) -> Iterator[list[tuple[Any, ...]]]:
     for items in item_stretches(study):
-        ordered = Candidate.objects.filter(item__in=items).order_by(
-            "item__position", "item", "position", "pk"
+        yield list(
+            Candidate.objects.filter(item__in=items)
+            .order_by("item__position", "item", "position", "pk")
+            .values_list(*ITEM_COLUMNS.values())
         )
-        yield list(ordered.values_list(*ITEM_COLUMNS.values()))
 
 
 def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:

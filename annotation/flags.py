@@ -302,12 +302,12 @@ def _units(frame: pd.DataFrame) -> pd.Series:
 
 
 def _order(study: Study) -> dict[tuple[str, str, int], float]:
-    rows = Submission.objects.of(study).accepted().order_by("pk")
     return {
         (annotator, item, round): at.timestamp() if at else float(pk)
-        for annotator, item, round, at, pk in rows.values_list(
-            "annotator__pseudonym", "item__key", "round", "submitted_at", "pk"
-        )
+        for annotator, item, round, at, pk in Submission.objects.of(study)
+        .accepted()
+        .order_by("pk")
+        .values_list("annotator__pseudonym", "item__key", "round", "submitted_at", "pk")
     }
 
 
@@ -332,14 +332,16 @@ def _pages(study: Study, efforts: Mapping[int, Effort]) -> pd.DataFrame:
 
 def _reasons(study: Study) -> pd.DataFrame:
     pages = Submission.objects.of(study).accepted().exclude(justification="").order_by("pk")
-    records = [
-        *pages.values_list("annotator__pseudonym", "justification"),
-        *WrittenAnswer.objects.filter(submission__item__study=study)
-        .exclude(**REJECTED)
-        .order_by("pk")
-        .values_list("submission__annotator__pseudonym", "text"),
-    ]
-    return _frame(records, ["annotator", "text"])
+    return _frame(
+        [
+            *pages.values_list("annotator__pseudonym", "justification"),
+            *WrittenAnswer.objects.filter(submission__item__study=study)
+            .exclude(**REJECTED)
+            .order_by("pk")
+            .values_list("submission__annotator__pseudonym", "text"),
+        ],
+        ["annotator", "text"],
+    )
 
 
 def _frame(rows: Any, columns: list[str]) -> pd.DataFrame:

@@ -139,10 +139,12 @@ def _whole_items(
 ) -> list[tuple[int, str, str, str, str, str | None]]:
     if not (about < 0).any():
         return []
-    values = study.items.order_by("position", "pk").values_list(
-        "pk", "key", "condition", "source__key"
-    )
-    return [(-pk, key, condition, "", "", source) for pk, key, condition, source in values]
+    return [
+        (-pk, key, condition, "", "", source)
+        for pk, key, condition, source in study.items.order_by("position", "pk").values_list(
+            "pk", "key", "condition", "source__key"
+        )
+    ]
 
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
@@ -275,11 +277,13 @@ def add_to_item_sample(*, sample: ItemSample, probabilities: Mapping[int, float 
 def sample_design(study: Study, round_: int = 1) -> pd.DataFrame:
     """Each item that was sent in a round by its key, with the first sample it was of and its
     probability there, missing where it was picked by hand."""
-    values = (
-        SampledItem.objects.filter(sample__study=study, sample__round=round_)
-        .order_by("sample__number")
-        .values_list("item__key", "sample__number", "probability")
+    frame = pd.DataFrame.from_records(
+        list(
+            SampledItem.objects.filter(sample__study=study, sample__round=round_)
+            .order_by("sample__number")
+            .values_list("item__key", "sample__number", "probability")
+        ),
+        columns=["item", "batch", "probability"],
     )
-    frame = pd.DataFrame.from_records(list(values), columns=["item", "batch", "probability"])
     frame = frame.astype({"batch": "float64", "probability": "float64"})
     return frame.drop_duplicates("item", ignore_index=True)

@@ -74,10 +74,11 @@ class ImportResult:
 
     def __str__(self) -> str:
         n, n_submissions = self.n_items, self.n_submissions
-        items = ngettext("{n:,} item", "{n:,} items", n).format(n=n)
         parts = {
             "study": self.study.slug,
-            "items": _with_known(items, self.n_items_known),
+            "items": _with_known(
+                ngettext("{n:,} item", "{n:,} items", n).format(n=n), self.n_items_known
+            ),
             "submissions": _with_known(
                 ngettext("{n:,} submission", "{n:,} submissions", n_submissions).format(
                     n=n_submissions

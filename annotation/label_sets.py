@@ -95,12 +95,14 @@ def _require_fit(question: Question, method: str) -> None:
 def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
     if not rule.with_adjudications:
         return {}
-    rows = (
-        Adjudication.objects.filter(question=question, round=rule.round)
+    return {
+        (item, candidate): value
+        for item, candidate, value in Adjudication.objects.filter(
+            question=question, round=rule.round
+        )
         .standing()
         .values_list("candidate__item__key", "candidate__key", "value")
-    )
-    return {(item, candidate): value for item, candidate, value in rows}
+    }
 
 
 def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:

@@ -106,9 +106,11 @@ class StudyFacts:
 
     @cached_property
     def outputs_of_systems(self) -> list[tuple[str, int]]:
-        judged = Judgment.objects.of(self.study).accepted().filter(candidate__isnull=False)
         counts = (
-            judged.order_by()
+            Judgment.objects.of(self.study)
+            .accepted()
+            .filter(candidate__isnull=False)
+            .order_by()
             .values("candidate__system")
             .annotate(n=Count("candidate", distinct=True))
         )
@@ -140,24 +142,26 @@ class StudyFacts:
     def system_means(self) -> list[SystemMean]:
         """By question in its order, the highest mean first; systems without a name are left out,
         and so are questions whose values are codes of categories."""
-        ordered = sorted(
-            Judgment.objects.of(self.study)
-            .accepted()
-            .filter(submission__round=1)
-            .exclude(candidate__system="")
-            .exclude(question__level="nominal")
-            .filter(question__categories=[])
-            .order_by()
-            .values_list("question__position", "question__name", "candidate__system")
-            .annotate(
-                mean=Avg("value"),
-                n=Count("pk"),
-                n_annotators=Count("submission__annotator", distinct=True),
-                n_items=Count("submission__item", distinct=True),
-            ),
-            key=lambda row: (row[0], row[1], -row[3], row[2]),
-        )
-        return [SystemMean(*row[1:]) for row in ordered]
+        return [
+            SystemMean(*row[1:])
+            for row in sorted(
+                Judgment.objects.of(self.study)
+                .accepted()
+                .filter(submission__round=1)
+                .exclude(candidate__system="")
+                .exclude(question__level="nominal")
+                .filter(question__categories=[])
+                .order_by()
+                .values_list("question__position", "question__name", "candidate__system")
+                .annotate(
+                    mean=Avg("value"),
+                    n=Count("pk"),
+                    n_annotators=Count("submission__annotator", distinct=True),
+                    n_items=Count("submission__item", distinct=True),
+                ),
+                key=lambda row: (row[0], row[1], -row[3], row[2]),
+            )
+        ]
 
 
 # Pages that show results of a study; requests of the API name them too.

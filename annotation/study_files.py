@@ -143,9 +143,8 @@ def agreement_json(study: Study) -> Iterator[str]:
 
 
 def _has_words(study: Study) -> Any:
-    words = WrittenAnswer.objects.filter(submission__item__study=study)
     return ExpressionWrapper(
-        Exists(words.order_by())
+        Exists(WrittenAnswer.objects.filter(submission__item__study=study).order_by())
         | Exists(Submission.objects.of(study).exclude(justification="").order_by()),
         output_field=BooleanField(),
     )

@@ -98,12 +98,12 @@ def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts)
 
 
 def _known_submissions(items: Iterable[int]) -> dict[tuple[str, str, int], Submission]:
-    narrow = (
-        Submission.objects.filter(item__in=list(items))
+    return {
+        (s.annotator.pseudonym, s.item.key, s.round): s
+        for s in Submission.objects.filter(item__in=list(items))
         .select_related("annotator", "item")
         .only("annotator__pseudonym", "item__key", "round", "raw", "status")
-    )
-    return {(s.annotator.pseudonym, s.item.key, s.round): s for s in narrow}
+    }
 
 
 def _submission_row(

@@ -169,12 +169,16 @@ def stored_file(upload: Upload) -> Iterator[Path]:
 
 @contextmanager
 def opened_upload(upload: Upload, report: ReadingReport | None = None) -> Iterator[OpenTable]:
-    with stored_file(upload) as path:
-        most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
-        with opened_table(
-            path, FileFormat.of(upload.form), most_bytes=most_bytes, report=report
-        ) as table:
-            yield table
+    with (
+        stored_file(upload) as path,
+        opened_table(
+            path,
+            FileFormat.of(upload.form),
+            most_bytes=5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2,
+            report=report,
+        ) as table,
+    ):
+        yield table
 
 
 def read_upload(running: RunningJob) -> str:

@@ -58,9 +58,8 @@ def _reason(exception: Exception) -> str:
             "send them in parts."
         ).format(n=n)
     if isinstance(exception, TooManyFieldsSent):
-        most = f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,}"
         return _("A form can have {n} fields at most, and nothing of this one is stored.").format(
-            n=most
+            n=f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,}"
         )
     if isinstance(exception, RequestDataTooBig):
         n = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20

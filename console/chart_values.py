@@ -111,5 +111,7 @@ def range_in_words(values: pd.Series[Any]) -> str:
 
 def ranges_in_words(frame: pd.DataFrame) -> str:
     """Over users, the means of each `recommender`."""
-    by_name = frame.groupby("recommender", sort=False)["mean"]
-    return "; ".join(f"{name} {range_in_words(means)}" for name, means in by_name)
+    return "; ".join(
+        f"{name} {range_in_words(means)}"
+        for name, means in frame.groupby("recommender", sort=False)["mean"]
+    )

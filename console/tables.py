@@ -56,11 +56,10 @@ def stretch_of(request: HttpRequest, rows: QuerySet[Any], key: str) -> Stretch:
     rows_and_next = list(there.order_by(f"{minus}{name}", f"{minus_pk}pk")[: ROWS_A_PAGE + 1])
     has_more, page = len(rows_and_next) > ROWS_A_PAGE, rows_and_next[:ROWS_A_PAGE]
     page = page[::-1] if is_backward else page
-    has_before = has_more if is_backward else after is not None
     return Stretch(
         rows=page,
         n_rows=rows.count(),
-        before=page[0].pk if page and has_before else None,
+        before=page[0].pk if page and (has_more if is_backward else after is not None) else None,
         after=page[-1].pk if page and (is_backward or has_more) else None,
     )
 

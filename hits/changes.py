@@ -196,11 +196,13 @@ def price_of_extension(batch: Batch) -> Estimate:
 def _reopened_practice_usd(batch: Batch) -> Decimal:
     if not batch.practice_type_id:
         return Decimal(0)
-    prices = (
-        (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit)
-        for hit in PracticeHit.objects.of(batch).published().exclude(n_answers=None)
+    return sum(
+        (
+            (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit)
+            for hit in PracticeHit.objects.of(batch).published().exclude(n_answers=None)
+        ),
+        Decimal(0),
     )
-    return sum(prices, Decimal(0))
 
 
 def _reopened(hits: Iterable[Hit]) -> list[tuple[Hit, int]]:

@@ -212,12 +212,13 @@ def delete_withdrawn(assignments: AssignmentRecordQuerySet) -> int:
         .order_by("pk")
         .select_related("hit__batch__study__team")
     )
-    held_payments = (
-        Payment.objects.filter(assignment__in=[one.pk for one in found])
+    paid = {
+        one.assignment_id
+        for one in Payment.objects.filter(assignment__in=[one.pk for one in found])
         .select_for_update()
         .order_by("pk")
-    )
-    paid = {one.assignment_id for one in held_payments if one.may_have_gone}
+        if one.may_have_gone
+    }
     found = [one for one in found if one.pk not in paid]
     keys = [one.pk for one in found]
     unpaid = Counter(

@@ -170,13 +170,12 @@ def participants_to_look_after(study_ids: Iterable[int]) -> list[tuple[Batch, in
     if not (keys := set(study_ids)):
         return []
     rows = RecruiterCall.objects.to_look_after().filter(recruitment__batch__study__in=keys)
-    workers = Count("worker_id", distinct=True)
     counts = {
         key: (n, n_paid)
         for key, n, n_paid in rows.order_by()
         .values_list("recruitment__batch")
         .annotate(
-            n=workers,
+            n=Count("worker_id", distinct=True),
             n_paid=Count(
                 "worker_id",
                 distinct=True,

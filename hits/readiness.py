@@ -157,10 +157,12 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     ]
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
     # Two products of one title are two where their pictures differ.
-    twice = (
-        texts.values("item", "item__key", "text", "picture").annotate(n=Count("*")).filter(n__gt=1)
+    repeats = dict.fromkeys(
+        (row["item"], row["item__key"])
+        for row in texts.values("item", "item__key", "text", "picture")
+        .annotate(n=Count("*"))
+        .filter(n__gt=1)[:MOST_FAULTS]
     )
-    repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     judged = study.items.exclude(key__in=practised_keys(current_document(study)))
     responses = Candidate.objects.filter(item__in=judged)
     is_empty = Q(text="", picture=None)

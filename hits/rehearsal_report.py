@@ -118,8 +118,7 @@ def _findings(
 
 
 def _unanswered(rehearsal: Study) -> Iterator[dict[str, Any]]:
-    judged = set(Judgment.objects.of(rehearsal).values_list("question__name", flat=True))
-    answered = judged | set(
+    answered = set(Judgment.objects.of(rehearsal).values_list("question__name", flat=True)) | set(
         WrittenAnswer.objects.filter(submission__item__study=rehearsal).values_list(
             "question", flat=True
         )

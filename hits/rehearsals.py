@@ -308,9 +308,9 @@ def _answer(
     # Of an earlier attempt, so that progress counts only what is left.
     collect_batch(batch=batch, client=client)
     total = Hit.objects.of(batch).count() * batch.max_assignments
-    n_left = total - Assignment.objects.of(batch).count()
     for _name in running.progress(_("assignments"))(
-        _answer_in_turns(workers, source, batch.hit_type_id), n_left
+        _answer_in_turns(workers, source, batch.hit_type_id),
+        total - Assignment.objects.of(batch).count(),
     ):
         pass
     collect_batch(batch=batch, client=client, progress=running.progress(_("HITs collected")))

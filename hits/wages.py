@@ -39,10 +39,9 @@ class StudyTexts:
 
 def study_texts(study: Study) -> StudyTexts:
     same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
-    items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
     return StudyTexts(
         study,
-        items,
+        study.items.aggregate(**same, n_characters=Sum(Length("context"))),
         Candidate.objects.filter(item__study=study.pk).aggregate(
             **same, n_characters=Sum(Length("text"))
         ),

@@ -187,10 +187,9 @@ def swap_messages(*, job_id: int, done: Job) -> None:
     one that waits for its message since.
     """
     if job_id != done.pk:
-        taken = Job.objects.filter(pk=job_id).values("task_id")
-        Job.objects.queued().exclude(task_id="").filter(task_id__in=taken).update(
-            task_id=done.task_id
-        )
+        Job.objects.queued().exclude(task_id="").filter(
+            task_id__in=Job.objects.filter(pk=job_id).values("task_id")
+        ).update(task_id=done.task_id)
 
 
 logger = logging.getLogger(__name__)

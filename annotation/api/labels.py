@@ -278,9 +278,9 @@ class OneComment(Endpoint):
 
 
 def _own(endpoint: Endpoint, slug: str, comment_id: int) -> DisputeComment:
-    rows = DisputeComment.objects.of(endpoint.study(slug, Permission.ADJUDICATE)).filter(
-        written_by=endpoint.person
-    )
     return get_object_or_404(
-        rows.select_related("candidate__item", "question__study", "written_by"), pk=comment_id
+        DisputeComment.objects.of(endpoint.study(slug, Permission.ADJUDICATE))
+        .filter(written_by=endpoint.person)
+        .select_related("candidate__item", "question__study", "written_by"),
+        pk=comment_id,
     )

@@ -163,15 +163,17 @@ class AgreementView:
         rows = [ProtocolCoefficient(**row) for row in stored if row["value"] is not None]
         order = {name: n for n, name in enumerate(dict.fromkeys(row.name for row in rows))}
         # The versions of one coefficient stand together, alpha's first.
-        in_order = sorted(
-            rows,
-            key=lambda row: (
-                not row.name.startswith("krippendorff"),
-                order[row.name],
-                row.protocol,
-            ),
-        )
-        return [(title_of(row.name), row) for row in in_order]
+        return [
+            (title_of(row.name), row)
+            for row in sorted(
+                rows,
+                key=lambda row: (
+                    not row.name.startswith("krippendorff"),
+                    order[row.name],
+                    row.protocol,
+                ),
+            )
+        ]
 
     @cached_property
     def _part(self) -> dict[str, list[dict[str, Any]]]:
@@ -209,8 +211,10 @@ class AgreementView:
     def annotators(self) -> pd.DataFrame:
         columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged", "alpha_change"]
         # As the page lists them: those who pull agreement down first.
-        table = pd.DataFrame(self.annotator_rows("-alpha_change"), columns=columns)
-        return _numeric(table, ["agreement", "seconds", "alpha_change"])
+        return _numeric(
+            pd.DataFrame(self.annotator_rows("-alpha_change"), columns=columns),
+            ["agreement", "seconds", "alpha_change"],
+        )
 
     @property
     def has_times(self) -> bool:

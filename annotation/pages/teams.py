@@ -83,12 +83,12 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membership, bool]]:
     roles = appointable_roles(permissions)
-    rows = (
-        team.memberships.exclude(user__in=team.api_tokens.values("user"))
+    return [
+        (member, member.role in roles)
+        for member in team.memberships.exclude(user__in=team.api_tokens.values("user"))
         .select_related("user")
         .order_by("user__username")
-    )
-    return [(member, member.role in roles) for member in rows]
+    ]
 
 
 def _own_studies(request: HttpRequest, permissions: frozenset[Permission]) -> list[Study]:

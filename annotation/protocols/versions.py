@@ -323,12 +323,12 @@ def blind_document(study: Study, document: ProtocolDocument) -> ProtocolDocument
     items = () if practice is None else practice.items
     cases = [case for check in document.checks for case in check.cases]
     keys = {case.source_item for case in cases} | {item.item for item in items}
-    rows = (
-        Candidate.objects.filter(item__study=study, item__key__in=keys - {""})
+    names = {
+        (row.item.key, row.key): row.blind_name
+        for row in Candidate.objects.filter(item__study=study, item__key__in=keys - {""})
         .select_related("item")
         .only("item__key", "key", "blind_key", "system")
-    )
-    names = {(row.item.key, row.key): row.blind_name for row in rows}
+    }
 
     def blind_case(case: CheckCase) -> CheckCase:
         return replace(

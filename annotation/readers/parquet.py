@@ -112,11 +112,13 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             longest += pc.max(pc.binary_length(column.dictionary)).as_py() or 0
     step = max(BYTES_AT_ONCE // longest, 1)
     for start in range(0, len(batch), step):
-        columns = [
-            column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-            for column in batch.slice(start, step).columns
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+        yield pa.RecordBatch.from_arrays(
+            [
+                column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+                for column in batch.slice(start, step).columns
+            ],
+            names=batch.schema.names,
+        )
 
 
 def _plain(value: Any) -> Any:

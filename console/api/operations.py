@@ -125,14 +125,13 @@ def _page_of(row: Any) -> Any:
 def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
     """Rows of a long table, not counted (`console.api.operations.stretch`)."""
     fields = {"next": serializers.URLField(allow_null=True), "results": row(many=True)}
-    parameters = [
-        OpenApiParameter("limit", int, description="Rows of an answer: 100, and at most 1000."),
-        OpenApiParameter("after", int, description="Only rows after the one of this key."),
-        *([filters] if filters else []),
-    ]
     return extend_schema(
         operation_id=name,
-        parameters=parameters,
+        parameters=[
+            OpenApiParameter("limit", int, description="Rows of an answer: 100, and at most 1000."),
+            OpenApiParameter("after", int, description="Only rows after the one of this key."),
+            *([filters] if filters else []),
+        ],
         responses={int(S.OK): inline_serializer(f"StretchOf{_noun(row)}", fields)} | READ_ERRORS,
     )
 

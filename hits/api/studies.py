@@ -60,14 +60,13 @@ class Studies(Endpoint):
 
         Access: signed in.
         """
-        filters = self.filters(StudyFilters)
         return page(
             request,
             with_roles_of(Study.objects.visible_to(self.person), self.person)
             .counted()
             .select_related("team")
             .prefetch_related("questions")
-            .filter(_chosen(filters))
+            .filter(_chosen(self.filters(StudyFilters)))
             .order_by("-created_at", "-pk"),
             StudySerializer,
         )

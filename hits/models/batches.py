@@ -248,11 +248,10 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         among them."""
         n_here = Count("assignments")
         due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
-        n_needed = Coalesce(F("n_answers"), SIZE)
         return (
             self.published()
             .annotate(n_here=n_here, n_due=Count("assignments", filter=due))
-            .filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
+            .filter(Q(n_here__lt=Coalesce(F("n_answers"), SIZE)) | Q(n_due__gt=0))
         )
 
     def counts_of_answers(self, such: Q) -> dict[int, tuple[int, int, int]]:

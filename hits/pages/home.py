@@ -276,15 +276,15 @@ def _pay_under_floors(home: Home) -> Iterator[Decision]:
         if wage >= floor:
             continue
         fact = _("Batch %(pk)s pays $%(wage).2f an hour; your team’s floor is $%(floor).2f.")
-        note = _(
-            "%(n)s of %(wanted)s collected, median %(time)s. At $%(usd).2f a HIT the floor is met."
-        )
         yield Decision(
             "warning",
             fact % {"pk": standing.batch.pk, "wage": wage, "floor": floor},
             _("Set the pay"),
             _page("launch", study),
-            note
+            _(
+                "%(n)s of %(wanted)s collected, median %(time)s. At $%(usd).2f a HIT the floor is "
+                "met."
+            )
             % {
                 "n": f"{standing.batch.n_collected:,}",
                 "wanted": f"{standing.n_offered:,}",

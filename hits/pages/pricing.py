@@ -409,7 +409,6 @@ class LaunchView:
     def saving_usd(self) -> Decimal:
         if self.draft is None or self.choice is None or self.draft.n_waves < 2:
             return Decimal(0)
-        size = self.draft.wave_size or self.draft.max_assignments
         return wave_saving_usd(
             Batch(
                 study=self.study,
@@ -419,7 +418,7 @@ class LaunchView:
                 needs_masters=self.draft.needs_masters,
             ),
             self.choice.n_items,
-            size,
+            self.draft.wave_size or self.draft.max_assignments,
         )
 
     @cached_property

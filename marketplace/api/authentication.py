@@ -94,9 +94,8 @@ def authenticate(
 
 
 def _parse(header: str | None) -> Authorization:
-    require(
-        header, ProtocolError("MissingAuthenticationTokenException", "Missing Authentication Token")
-    )
+    if not header:
+        raise ProtocolError("MissingAuthenticationTokenException", "Missing Authentication Token")
     algorithm, _, rest = header.partition(" ")
     require(
         algorithm == ALGORITHM, _incomplete(f"Unsupported AWS 'algorithm': '{algorithm[:32]}'.")
@@ -164,11 +163,10 @@ def _canonical(request: ReceivedRequest, signed_headers: tuple[str, ...]) -> str
         for name, value in parse_qsl(request.query_string, keep_blank_values=True)
     )
     # Encoded twice: once as it was on the wire, once more for the signature.
-    path = quote(quote(request.path, "/" + UNRESERVED), "/" + UNRESERVED)
     return "\n".join(
         (
             request.method,
-            path,
+            quote(quote(request.path, "/" + UNRESERVED), "/" + UNRESERVED),
             "&".join(f"{name}={value}" for name, value in encoded),
             "".join(
                 f"{name}:{re.sub(' +', ' ', request.headers.get(name, '').strip())}\n"

@@ -76,11 +76,10 @@ def issue_certificate(
     # Clients refuse it for other names: the authority's certificate is limited to Amazon's two.
     builder = _builder(authority.certificate.subject, _name("Assay bridge"), SERVER_LIFE)
     names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     return (
         builder.public_key(key.public_key())
         .add_extension(names, critical=False)
-        .add_extension(usage, critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(

@@ -157,7 +157,6 @@ def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
     earned = LedgerEntry.objects.filter(
         account__kind=LedgerAccount.Kind.EARNINGS, amount_usd__gt=0
     ).aggregate(total=Sum("amount_usd"))["total"]
-    paid = Payout.objects.exclude(paid_at=None).aggregate(total=Sum("amount_usd"))["total"]
     return (
         {
             str(kind): _cents(held.get(kind))
@@ -165,7 +164,7 @@ def totals() -> tuple[dict[str, Decimal], Decimal, Decimal]:
             if kind != LedgerAccount.Kind.OUTSIDE
         },
         _cents(earned),
-        _cents(paid),
+        _cents(Payout.objects.exclude(paid_at=None).aggregate(total=Sum("amount_usd"))["total"]),
     )
 
 

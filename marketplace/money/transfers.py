@@ -250,12 +250,11 @@ COLUMNS = (
 def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
     now = clock.now()
     ledger.lock_payouts()
-    totals = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS).annotate(
-        total_usd=Round(Sum("entries__amount_usd"), 2)
-    )
     due = [
         (account.worker, account.total_usd.quantize(CENT))
-        for account in totals.filter(total_usd__gte=max(minimum_usd, CENT))
+        for account in LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
+        .annotate(total_usd=Round(Sum("entries__amount_usd"), 2))
+        .filter(total_usd__gte=max(minimum_usd, CENT))
         .select_related("worker")
         .order_by("pk")
     ]

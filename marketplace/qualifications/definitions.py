@@ -148,7 +148,7 @@ def _check_values(
         InvalidParameter(f"{comparator} compares with one value, not {len(values)}."),
     )
     require(
-        bool(locales) == type_id == LOCALE_ID,
+        bool(locales) == (type_id == LOCALE_ID),
         InvalidParameter(
             f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
             "IntegerValues with any other."

@@ -78,13 +78,14 @@ class GradedTest:
 
 
 def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple[PassMark, ...]:
-    offered = Hit.objects.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now)
     pairs = (
         QualificationRequirement.objects.filter(
             qualification_type=qualification_type,
             comparator__in=PASSING,
             hit_type__requester=qualification_type.requester_id,
-            hit_type__in=offered.values("hit_type"),
+            hit_type__in=Hit.objects.filter(
+                status=Hit.Status.ASSIGNABLE, expiration__gt=now
+            ).values("hit_type"),
         )
         .order_by()
         .values_list("comparator", "integer_values")
@@ -108,12 +109,13 @@ def value_sentence(
     marks = pass_marks(qualification_type, now=at)
     names = {"name": qualification_type.name, "value": value}
     if is_too_low(marks, value):
-        text = _(
-            "In the qualification “%(name)s” you have the value %(value)s. Work on offer asks for "
-            "%(mark)s."
-        )
         return CodedText(
-            text % {**names, "mark": "; ".join(mark.phrase for mark in marks)}, "value_too_low"
+            _(
+                "In the qualification “%(name)s” you have the value %(value)s. Work on offer asks "
+                "for %(mark)s."
+            )
+            % {**names, "mark": "; ".join(mark.phrase for mark in marks)},
+            "value_too_low",
         )
     return CodedText(
         _("You now have the qualification “%(name)s”, with the value %(value)s.") % names, "granted"

@@ -429,13 +429,12 @@ def _settle_bonus(intent: Intent, found: Submission) -> None:
     if there == before + Counter([intent.amount]):
         note_paid(intent)
     elif there != before:
-        said = ", ".join(f"{amount:.2f}" for amount in paid_bonuses_of(found))
         note(
             intent,
             State.UNCERTAIN,
             _(
                 "Bonuses that were paid there: {amounts}. Look there whether this is one of them."
-            ).format(amounts=said),
+            ).format(amounts=", ".join(f"{amount:.2f}" for amount in paid_bonuses_of(found))),
         )
     elif not may_still_show(intent):
         note(intent, State.UNCERTAIN, str(NOT_SHOWN))

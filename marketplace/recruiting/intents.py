@@ -255,15 +255,14 @@ def require_bonus_amount(bonus: Decimal) -> None:
 def participation_of(study: RecruitedStudy, worker_id: str) -> Session:
     """The session that a bonus is paid for: the worker's latest in this study, else in another
     study of the same HITs at this recruiter."""
-    sessions = Session.objects.filter(
-        connection=study.connection_id,
-        study__hit_type=study.hit_type_id,
-        worker__worker_id=worker_id,
-    )
     return first_or_raise(
-        sessions.select_related("study").order_by(
-            Case(When(study=study.pk, then=0), default=1), "-pk"
-        ),
+        Session.objects.filter(
+            connection=study.connection_id,
+            study__hit_type=study.hit_type_id,
+            worker__worker_id=worker_id,
+        )
+        .select_related("study")
+        .order_by(Case(When(study=study.pk, then=0), default=1), "-pk"),
         InvalidParameter(
             f"{worker_id} is no participant of this study, nor of another of its HITs at "
             f"{study.connection.name}, which pays nobody else a bonus.",

@@ -246,9 +246,10 @@ DISCARDED = gettext_lazy("The draft was discarded, so that nobody is asked for."
 def follow_attached(connection: RecruiterConnection) -> None:
     now = clock.now()
     rows = AttachedHitType.objects.filter(rule__connection=connection)
-    open_hits = Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now)
     rows = rows.filter(
-        Q(ended_at=None) | Q(pending_cost__isnull=False) | Exists(open_hits)
+        Q(ended_at=None)
+        | Q(pending_cost__isnull=False)
+        | Exists(Hit.objects.filter(hit_type=OuterRef("hit_type"), expiration__gt=now))
     ).order_by("pk")
     with Patience() as patience:
         for attached in rows.select_related("rule__connection", "hit_type__requester"):
@@ -415,9 +416,8 @@ def _require_affordable(rule: RecruitingRule, cost: Decimal) -> None:
     pending = rule.attached.aggregate(n=Sum("pending_cost"))["n"]
     left = rule.most_cost - spent - (pending or Decimal(0))
     if cost > left:
-        text = _("It costs {cost} {currency}, and {left} of the rule's {most} are left.")
         raise InvalidParameter(
-            text.format(
+            _("It costs {cost} {currency}, and {left} of the rule's {most} are left.").format(
                 left=left.quantize(CENT),
                 cost=cost,
                 currency=rule.connection.settings.get("currency", ""),

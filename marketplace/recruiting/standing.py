@@ -199,7 +199,6 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
     is_late = Q(
         state=Session.State.TIMED_OUT, reported=Outcome.COMPLETED, outcome=Outcome.COMPLETED
     )
-    is_given_up = Q(state__in=GIVEN_UP) & ~is_late
     return [
         {
             "study": one.study.token,
@@ -210,7 +209,7 @@ def participations_of(studies: QuerySet[RecruitedStudy]) -> list[dict[str, str]]
             "arrived_at": one.arrived_at.isoformat(),
         }
         for one in Session.objects.filter(
-            is_given_up | is_other_code, Exists(undecided), study__in=studies
+            (Q(state__in=GIVEN_UP) & ~is_late) | is_other_code, Exists(undecided), study__in=studies
         )
         .select_related("study", "worker")
         .order_by("-pk")[:MOST_PARTICIPATIONS]

@@ -203,21 +203,24 @@ def payout_batches(request: HttpRequest, user: User) -> HttpResponse:
 
     Access: operators.
     """
-    context = {
-        "due_usd": transfers.earned_and_not_taken(),
-        "page": Paginator(
-            PayoutBatch.objects.annotate(
-                payouts_count=Count("payouts"),
-                unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
-                total_usd=Sum("payouts__amount_usd"),
-                without_method_count=Count(
-                    "payouts", Q(payouts__paid_at=None, payouts__worker__payout_method=None)
-                ),
-            ).order_by("-pk"),
-            ROWS_PER_PAGE,
-        ).get_page(request.GET.get("page")),
-    }
-    return render(request, "marketplace/operator/payouts.html", context)
+    return render(
+        request,
+        "marketplace/operator/payouts.html",
+        {
+            "due_usd": transfers.earned_and_not_taken(),
+            "page": Paginator(
+                PayoutBatch.objects.annotate(
+                    payouts_count=Count("payouts"),
+                    unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
+                    total_usd=Sum("payouts__amount_usd"),
+                    without_method_count=Count(
+                        "payouts", Q(payouts__paid_at=None, payouts__worker__payout_method=None)
+                    ),
+                ).order_by("-pk"),
+                ROWS_PER_PAGE,
+            ).get_page(request.GET.get("page")),
+        },
+    )
 
 
 @require_POST

@@ -216,14 +216,15 @@ def read_records(export: Export) -> Iterator[Row]:
 
 def texts(row: Row, fields: FieldNames, *, response: str = "") -> dict[str, Any]:
     system = row.optional(fields.system, longest=100) if fields.system else ""
-    candidate = CandidateDraft(
-        key=(row.required(fields.candidate, longest=200) if fields.candidate else system)
-        or SOLE_CANDIDATE,
-        system=system,
-        text=row.text(fields.response) if fields.response else response,
-    )
     return {
-        "candidates": (candidate,),
+        "candidates": (
+            CandidateDraft(
+                key=(row.required(fields.candidate, longest=200) if fields.candidate else system)
+                or SOLE_CANDIDATE,
+                system=system,
+                text=row.text(fields.response) if fields.response else response,
+            ),
+        ),
         "context": row.text(fields.context) if fields.context else "",
         "reference": row.text(fields.reference) if fields.reference else "",
         "condition": row.optional(fields.condition, longest=64) if fields.condition else "",

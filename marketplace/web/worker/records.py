@@ -307,10 +307,11 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     search = request.GET.get("q", "").replace("\0", "").strip()
     record = Record(worker)
     computed = (*ALL, *languages_of(worker))
-    owned = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
     context = {
         "worker": worker,
-        "held": owned.select_related("qualification_type__requester").order_by("-granted_at"),
+        "held": Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
+        .select_related("qualification_type__requester")
+        .order_by("-granted_at"),
         "asked": QualificationRequest.objects.filter(worker=worker)
         .exclude(status=Status.GRANTED)
         .select_related("qualification_type__requester")
