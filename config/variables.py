@@ -142,20 +142,24 @@ def postgres_settings(
     takes no options of a session. A pool of this process's own has so many connections for all
     of its threads; each has one for the time of a request.
     """
-    if pool_size and is_pooled:
-        raise ImproperlyConfigured(
+    require(
+        not pool_size or not is_pooled,
+        ImproperlyConfigured(
             "DATABASE_POOL_SIZE is a pool in each process, and DATABASE_POOLER one outside of all; "
             "set one of them."
-        )
+        ),
+    )
     if 0 < pool_size < SMALLEST_POOL:
         raise ImproperlyConfigured(
             f"DATABASE_POOL_SIZE is {pool_size}; it must be {SMALLEST_POOL} or more, or 0 for none."
         )
-    if is_pooled and statement_seconds:
-        raise ImproperlyConfigured(
+    require(
+        not is_pooled or not statement_seconds,
+        ImproperlyConfigured(
             "DATABASE_STATEMENT_SECONDS cannot be set by way of a pooler (DATABASE_POOLER); set it "
             "in the database: ALTER ROLE assay SET statement_timeout = '30s'."
-        )
+        ),
+    )
     options: dict[str, Any] = {}
     if statement_seconds:
         milliseconds = round(1000 * statement_seconds)

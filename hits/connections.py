@@ -345,13 +345,15 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
     )
     if answer.status == HTTPStatus.NOT_FOUND:
         return None
-    if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        raise MarketplaceUnreachable(
+    require(
+        answer.status < 500 and answer.status != HTTPStatus.TOO_MANY_REQUESTS,
+        MarketplaceUnreachable(
             _("{address} answers with HTTP {status}.").format(
                 address=answer.address, status=answer.status
             ),
             code="bad_status",
-        )
+        ),
+    )
     if not answer.is_json:
         return None
     # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.

@@ -81,13 +81,15 @@ def record_drafts(
             _("The decisions have changed since the summary was made. Look at it again.")
         ),
     )
-    if summary.elsewhere_usd and typed_usd != summary.elsewhere_usd:
-        raise PaymentRefused(
+    require(
+        not summary.elsewhere_usd or typed_usd == summary.elsewhere_usd,
+        PaymentRefused(
             _("Type the amount that is spent elsewhere, ${amount}, to send it.").format(
                 amount=f"{summary.elsewhere_usd:.2f}"
             ),
             code="amount_unconfirmed",
-        )
+        ),
+    )
     if extra_usd_by_batch := summary.extra_usd_by_batch:
         require_within_budgets(study=study, extra_usd_by_batch=extra_usd_by_batch)
     problems = {draft.pk: _record_draft(draft, names_ids) for draft in summary.drafts}

@@ -208,13 +208,15 @@ def _slots(path: Path, row: Row) -> list[_Slot]:
             missing.append(name)
         else:
             slots.append(_Slot(f"Input.{name}", tick))
-    if missing or not names:
-        raise ImportRefused(
+    require(
+        not missing and names,
+        ImportRefused(
             path,
             f"columns are missing: {', '.join(missing) or 'Input.top1 and top1'}.",
             line=1,
             code="missing_columns",
-        )
+        ),
+    )
     return slots
 
 

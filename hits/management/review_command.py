@@ -62,11 +62,13 @@ def require_typed_amount(payments: Iterable[tuple[Assignment, Decimal]], typed: 
         ),
         Decimal(0),
     )
-    if elsewhere_usd and typed != elsewhere_usd:
-        raise PaymentRefused(
+    require(
+        not elsewhere_usd or typed == elsewhere_usd,
+        PaymentRefused(
             f"This pays ${elsewhere_usd:.2f} with fees on another marketplace. To confirm it, "
             f"run the command again with --spend {elsewhere_usd:.2f}. Nothing was paid."
-        )
+        ),
+    )
 
 
 def require_room(study: Study, assignments: Iterable[Assignment]) -> None:

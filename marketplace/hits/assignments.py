@@ -132,12 +132,14 @@ def submit_answer(
     now = clock.now()
     with transaction.atomic():
         assignment, hit = lock_assignment(public_id, now=now)
-        if not is_checked and is_form(hit.question):
-            raise WorkRefused(
+        require(
+            is_checked or not is_form(hit.question),
+            WorkRefused(
                 _("This HIT is answered on the marketplace's own page."),
                 code="form_not_checked",
                 status=400,
-            )
+            ),
+        )
         if assignment.status == Status.ACCEPTED and answer is not None:
             require(
                 not problems,

@@ -284,10 +284,10 @@ def _lock_hit(
         Hit.objects.of(requester).filter(public_id=public_id).locked(), HitDoesNotExist(public_id)
     )
     lifecycle.apply_time(hit, now=now)
-    if is_changed and hit.status == Hit.Status.DISPOSED:
-        raise InvalidHitState(
-            _state_message(hit, "Assignable, Unassignable, Reviewable, Reviewing")
-        )
+    require(
+        not is_changed or hit.status != Hit.Status.DISPOSED,
+        InvalidHitState(_state_message(hit, "Assignable, Unassignable, Reviewable, Reviewing")),
+    )
     return hit
 
 

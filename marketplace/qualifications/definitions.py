@@ -135,8 +135,10 @@ def _check_values(
     locales: tuple[tuple[str, str], ...],
 ) -> None:
     values = integers + locales
-    if integers and locales:
-        raise InvalidParameter("A requirement has IntegerValues or LocaleValues, not both.")
+    require(
+        not integers or not locales,
+        InvalidParameter("A requirement has IntegerValues or LocaleValues, not both."),
+    )
     if comparator in (Comparator.EXISTS, Comparator.DOES_NOT_EXIST):
         require(
             not values, InvalidParameter(f"{comparator} compares with nothing: give it no values.")
@@ -154,8 +156,10 @@ def _check_values(
             "IntegerValues with any other."
         ),
     )
-    if locales and comparator not in (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS):
-        raise InvalidParameter(f"{comparator} can't compare locales.")
+    require(
+        not locales or comparator in (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS),
+        InvalidParameter(f"{comparator} can't compare locales."),
+    )
     for country, subdivision in locales:
         if error := locale_error(country, subdivision):
             raise InvalidParameter(error)
@@ -255,8 +259,10 @@ def _apply(row: QualificationType, values: TypeValues) -> None:
             setattr(row, field.name, value)
     if not row.test:
         row.test_duration_seconds = None  # programs give one without a test, and mean nothing by it
-    if row.auto_granted and row.test:
-        raise InvalidParameter("A qualification type with a test can't be granted automatically.")
+    require(
+        not row.auto_granted or not row.test,
+        InvalidParameter("A qualification type with a test can't be granted automatically."),
+    )
 
 
 def _check_test(values: TypeValues) -> None:

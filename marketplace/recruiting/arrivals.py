@@ -69,8 +69,10 @@ def verify_arrival(
     from_there = _key("unknown-arrivals-from", study, address)
     if problem := cache.get(unknown):
         raise NotVerified(problem)
-    if address and cache.get(from_there, 0) >= MOST_UNKNOWN:
-        raise Unreachable("Too many arrivals from this address were unknown.")
+    require(
+        not address or cache.get(from_there, 0) < MOST_UNKNOWN,
+        Unreachable("Too many arrivals from this address were unknown."),
+    )
     try:
         recruiter.verify_arrival(study.external_id, ids)
     except NotVerified as problem:

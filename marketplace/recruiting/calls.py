@@ -246,8 +246,10 @@ def _check(study: RecruitedStudy, action: str) -> None:
             code="wrong_state",
         ),
     )
-    if action != Action.DRAFT and action != Action.DISCARD and not study.external_id:
-        raise InvalidParameter(_("There is no draft of it at the recruiter."))
+    require(
+        action in (Action.DRAFT, Action.DISCARD) or study.external_id,
+        InvalidParameter(_("There is no draft of it at the recruiter.")),
+    )
 
 
 def _end(study: RecruitedStudy, problem: str) -> None:

@@ -243,13 +243,15 @@ def connect_prolific(
         raise InvalidParameter(str(problem), code=problem.code) from problem
     except ValueError:
         raise InvalidParameter(_("The id of a workspace has letters and digits alone.")) from None
-    if project and project not in account.projects:
-        raise InvalidParameter(
+    require(
+        not project or project in account.projects,
+        InvalidParameter(
             _("The workspace has no project {project}. Leave it empty for its first.").format(
                 project=project
             ),
             code="unknown_project",
-        )
+        ),
+    )
     facts = {
         "workspace": workspace,
         "project": project or account.project,

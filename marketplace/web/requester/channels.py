@@ -56,8 +56,10 @@ def study_page(
                 study = find_study(requester, token)
             except ChannelDoesNotExist as error:
                 raise Http404(str(error)) from error
-            if is_owners and not is_owner(requester, user_of(request)):
-                raise PermissionDenied(_("Only an owner may see who participants are."))
+            require(
+                not is_owners or is_owner(requester, user_of(request)),
+                PermissionDenied(_("Only an owner may see who participants are.")),
+            )
             return view(request, study)
 
         return guarded
