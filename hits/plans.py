@@ -284,8 +284,9 @@ def _is_same_launch(earlier: Batch, draft: Batch) -> bool:
 
 
 def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: int) -> None:
-    if (batch.reward_usd, batch.max_assignments) != (reward_usd, max_assignments):
-        raise BatchUnfit(
+    require(
+        (batch.reward_usd, batch.max_assignments) == (reward_usd, max_assignments),
+        BatchUnfit(
             _(
                 "Round {round} of study '{study}' is batch {batch}, with --reward "
                 "{reward_usd} and --assignments {max_assignments}. Repeat those to go on "
@@ -299,7 +300,8 @@ def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: in
                 next_round=batch.round + 1,
             ),
             code="round_exists",
-        )
+        ),
+    )
 
 
 @transaction.atomic

@@ -154,12 +154,14 @@ def reject_assignment(*, requester: Requester, public_id: str, feedback: str) ->
         if _is_decided(session, Kind.APPROVE):
             raise InvalidAssignmentState(_contradiction(session, "approved"))
         is_prolific = session.connection.kind == RecruiterConnection.Kind.PROLIFIC
-        if is_prolific and len(feedback) < SHORTEST_PROLIFIC_REASON:
-            raise InvalidParameter(
+        require(
+            not is_prolific or len(feedback) >= SHORTEST_PROLIFIC_REASON,
+            InvalidParameter(
                 f"Prolific asks for a reason of at least {SHORTEST_PROLIFIC_REASON} characters in "
                 f"RequesterFeedback; yours has {len(feedback)}.",
                 code="short_reason",
-            )
+            ),
+        )
     review.reject_assignment(requester=requester, public_id=public_id, feedback=feedback)
     if session is not None:
         _decide(session, Kind.REJECT, feedback, SessionState.REJECTED)
@@ -182,11 +184,13 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
         InvalidParameter(f"BonusAmount must be from ${CENT} to ${LARGEST_BONUS_USD:,}."),
     )
     currency = session.connection.settings.get("currency", "USD")
-    if currency != "USD":
-        raise InvalidParameter(
+    require(
+        currency == "USD",
+        InvalidParameter(
             f"{session.connection.name} pays in {currency}, and BonusAmount is in USD. Pay this "
             f"bonus at {session.connection.name}."
-        )
+        ),
+    )
     key = f"bonus:{bonus.token or uuid4().hex}"
     known = Intent.objects.filter(connection=session.connection, key=key).first()
     if known is None or known.state == Intent.State.REFUSED:
@@ -200,12 +204,14 @@ def request_bonus(*, requester: Requester, bonus: Bonus) -> bool:
 
 def _require_called(connection: RecruiterConnection) -> None:
     # It would wait until the account is connected again, and may be paid by hand meanwhile.
-    if connection.kind == RecruiterConnection.Kind.PROLIFIC and not connection.encrypted_token:
-        raise InvalidParameter(
+    require(
+        connection.kind != RecruiterConnection.Kind.PROLIFIC or connection.encrypted_token,
+        InvalidParameter(
             f"{connection.name} is disconnected, and pays no bonus that is requested here: connect "
             f"it first, or pay the bonus there.",
             code="disconnected",
-        )
+        ),
+    )
 
 
 def _ask_again_if_refused(known: Intent, session: Session, bonus: Bonus) -> None:
@@ -226,10 +232,12 @@ def request_bonus_in(
     """Record a bonus in the account's currency, once per token, for the session of
     `participation_of`."""
     there = study.connection.settings.get("currency", "")
-    if currency != there or not currency:
-        raise InvalidParameter(
+    require(
+        currency == there and currency,
+        InvalidParameter(
             f"The account at {study.connection.name} is in {there}.", code="other_currency"
-        )
+        ),
+    )
     require_bonus_amount(bonus)
     name = f"bonus:{token}"
     known = Intent.objects.filter(connection=study.connection_id, key=name)

@@ -169,12 +169,14 @@ def _attach(requester: Requester, hit_type: HitType) -> None:
     rule = _rule_for(requester, hit_type)
     if rule is None or Hit.objects.in_group(hit_type).listed().exists():
         return
-    if not rule.connection.encrypted_token:
-        raise InvalidParameter(
+    require(
+        rule.connection.encrypted_token,
+        InvalidParameter(
             f"A rule has these HITs done by participants whom {rule.connection.name} sends, and it "
             f"is disconnected. Connect it again, or end the rule to have them done by the "
             f"marketplace's own workers."
-        )
+        ),
+    )
     require_possible(hit_type, rule.connection.name)
     AttachedHitType.objects.get_or_create(hit_type=hit_type, defaults={"rule": rule})
     let_recruiter_pay(hit_type)

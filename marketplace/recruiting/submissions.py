@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from marketplace import clock
-from marketplace.exceptions import InvalidParameter, MarketplaceError
+from marketplace.exceptions import InvalidParameter, MarketplaceError, require
 from marketplace.hits import review
 from marketplace.models import (
     Assignment,
@@ -164,11 +164,13 @@ def settle_doubt(*, doubt: Intent, is_left: bool) -> None:
     # Whatever else is decided on it meanwhile waits, or was before.
     session = Session.objects.locked().get(pk=doubt.session_id)
     is_late = is_done_by_others(session)
-    if session.outcome == Outcome.COMPLETED and not is_left and not is_late:
-        raise InvalidParameter(
+    require(
+        session.outcome != Outcome.COMPLETED or is_left or is_late,
+        InvalidParameter(
             _("All of its work has come since this was listed: decide on it as on any other's."),
             code="work_has_come",
-        )
+        ),
+    )
     Intent.objects.filter(pk=doubt.pk).update(state=State.DONE, done_at=clock.now())
     if is_left or _is_decided(doubt.session):
         return
