@@ -295,7 +295,8 @@ def _assignments(client: MTurkClient, hit: Hit | PracticeHit) -> Iterator[Assign
     )
     # A page more than there can be says enough of a marketplace that never comes to an end.
     for n_read, row in enumerate(rows):
-        require(n_read <= hit.n_assignments + PAGE_SIZE, _too_many(hit))
+        if n_read > hit.n_assignments + PAGE_SIZE:
+            raise _too_many(hit)
         yield assignment_record(hit, row)
 
 
