@@ -23,7 +23,7 @@ def new_person_id() -> str:
 
 def new_access_key_id() -> str:
     # As long as Amazon's, and not to be confused with them.
-    return "ASSAY" + _draw((string.ascii_uppercase + "234567"), 15)
+    return "ASSAY" + _draw(string.ascii_uppercase + "234567", 15)
 
 
 def new_token() -> str:

@@ -65,7 +65,7 @@ def send_notifications(running: RunningJob) -> str:
     "audit_ledger",
     label=gettext_lazy("Auditing the ledger"),
     queue=MARKETPLACE,
-    every_seconds=(12 * 3600),
+    every_seconds=12 * 3600,
 )
 def audit_ledger(running: RunningJob) -> str:
     n = store_audit().n_problems

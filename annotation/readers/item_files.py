@@ -231,8 +231,7 @@ def read_crs_arena(path: Path, level: Level) -> StudyDraft:
     report.note(
         CodedText(
             "Each label is an aggregate of several annotators, who are not in the file: it is "
-            "imported as "
-            f"a judgment of the one annotator '{ANNOTATOR}'.",
+            f"imported as a judgment of the one annotator '{ANNOTATOR}'.",
             "aggregates",
         )
     )

@@ -47,9 +47,8 @@ def save_draft(
 
 
 def delete_closed_drafts() -> int:
-    return AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED).delete()[
-        0
-    ]
+    closed = AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED)
+    return closed.delete()[0]
 
 
 def _write(assignment: Assignment, values: dict[str, object], base_revision: int) -> bool:

@@ -162,9 +162,8 @@ def in_own_browser(
         refused = WorkRefused(
             _(
                 "Your link does not prove that it is you, and this is not the browser that you "
-                "began "
-                "in. Open this page there, or write to who runs the study, with the id that you "
-                "came with: your data can be sent to you, and erased, by letter, too."
+                "began in. Open this page there, or write to who runs the study, with the id "
+                "that you came with: your data can be sent to you, and erased, by letter, too."
             ),
             code="not_your_browser",
             status=403,
