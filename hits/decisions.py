@@ -355,10 +355,7 @@ def send_payments(
 def _send_payment(client: MTurkClient, payment: Payment) -> str:
     if payment.purpose == PART and payment.assignment.status != Assignment.Status.REJECTED:
         return _settle_part(payment)
-    # An earlier attempt may have paid without an answer.
-    is_first = Payment.objects.filter(pk=payment.pk, first_sent_at=None).update(
-        first_sent_at=timezone.now()
-    )
+    is_first = _is_first_attempt(payment)
     if not Payment.objects.unsent().filter(pk=payment.pk).exists():
         return ""  # its worker took the answer back meanwhile, or it was settled
     if not is_first and _is_paid_there(client, payment):
@@ -373,6 +370,15 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
             return _confirm(payment)
         return _refuse(payment, advice_on(refusal))
     return _confirm(payment)
+
+
+def _is_first_attempt(payment: Payment) -> bool:
+    # An earlier attempt may have paid without an answer.
+    return bool(
+        Payment.objects.filter(pk=payment.pk, first_sent_at=None).update(
+            first_sent_at=timezone.now()
+        )
+    )
 
 
 def _send_bonus(client: MTurkClient, payment: Payment) -> None:

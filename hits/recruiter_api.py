@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from hits.calls import count, identifier, text_of, time_of
 from hits.connections import post
-from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused
+from hits.exceptions import MarketplaceFault, MarketplaceRefused, RecruitingRefused, require
 from hits.models import Batch, Connection, Recruitment
 
 Rows = Sequence[dict[str, Any]]
@@ -115,8 +115,10 @@ def fetch_decisions(connection: Connection, *, after: str) -> tuple[dict[str, st
         for row in _rows(answer, "decisions")
     }
     next_ones = text_of(answer, "after", most=64)
-    if next_ones and not AFTER.fullmatch(next_ones):
-        raise MarketplaceFault(_("{name} is no time").format(name="after"), code="not_a_time")
+    require(
+        not next_ones or AFTER.fullmatch(next_ones),
+        MarketplaceFault(_("{name} is no time").format(name="after"), code="not_a_time"),
+    )
     return decided, next_ones
 
 
@@ -185,11 +187,14 @@ def pay_bonus(
         },
         pays=True,
     )
-    if answer.get("state") == "refused":  # it was requested before, and nobody heard of it
-        raise RecruitingRefused(
+    # It may have been requested before, and nobody heard of it.
+    require(
+        answer.get("state") != "refused",
+        RecruitingRefused(
             _("The recruiter has refused it since it was requested first. Request it again."),
             code="bonus_refused",
-        )
+        ),
+    )
     return count(answer.get("call"), "call")
 
 
