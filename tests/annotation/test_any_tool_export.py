@@ -15,13 +15,10 @@ import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from annotation.exceptions import AnnotationError, FileFaults
-from annotation.imports import import_study
-from annotation.models import Judgment, Study
+from annotation import exceptions, imports, models
 from annotation.readers.drafts import StudyDraft
+from annotation.readers.tool_exports import questions, studies
 from annotation.readers.tool_exports.entries import FieldNames
-from annotation.readers.tool_exports.questions import QuestionSettings
-from annotation.readers.tool_exports.studies import read_tool_export
 from tests.annotation.importing import as_zip, write_file
 from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
 
@@ -149,26 +146,26 @@ def read(path: Path, tool: str, fields: FieldNames, **options: Any) -> StudyDraf
     """What an export is read and imported as; None if it is refused, which needs a code."""
     try:
         with transaction.atomic():
-            draft = read_tool_export(
-                path, tool, fields=fields, settings=QuestionSettings(**options)
+            draft = studies.read_tool_export(
+                path, tool, fields=fields, settings=questions.QuestionSettings(**options)
             )
-            import_study(draft=draft, path=path, slug="s", title="S", owner=None)
+            imports.import_study(draft=draft, path=path, slug="s", title="S", owner=None)
             transaction.set_rollback(True)
-    except AnnotationError as refusal:
+    except exceptions.AnnotationError as refusal:
         require_codes(refusal)
         return None
     return draft
 
 
-def require_codes(refusal: AnnotationError) -> None:
-    faults = refusal.faults if isinstance(refusal, FileFaults) else [refusal]
+def require_codes(refusal: exceptions.AnnotationError) -> None:
+    faults = refusal.faults if isinstance(refusal, exceptions.FileFaults) else [refusal]
     assert all(fault.code and str(fault) for fault in faults)
 
 
 def assert_read_or_refused(path: Path, tool: str, most: float = float("inf")) -> None:
     try:
         report = read_draft(path, tool).report
-    except AnnotationError as refusal:
+    except exceptions.AnnotationError as refusal:
         require_codes(refusal)
     else:
         assert 0 < report.n_used <= report.n_rows <= most
@@ -295,7 +292,7 @@ def test_every_answer_of_any_file_is_used_or_counted(tmp_path, name, data):
     path = written_file(tmp_path, changed_records)
     try:
         draft = read_draft(path, tool)
-    except AnnotationError:
+    except exceptions.AnnotationError:
         return
     report = draft.report
     assert report.n_rows == len(changed_records)
@@ -398,7 +395,7 @@ def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options:
     path = written_file(tmp_path, records)
     draft = read(path, tool, FieldNames(), **options)
     assert draft is not None
-    import_study(draft=draft, path=path, slug="s", title="S", owner=None)
+    imports.import_study(draft=draft, path=path, slug="s", title="S", owner=None)
     return draft
 
 
@@ -411,7 +408,7 @@ def test_a_question_without_any_category_is_left_out_and_counted(tmp_path, tool)
     # what annotators answered is kept as it is
     answers = [answer for submission in draft.submissions for answer in json.loads(submission.raw)]
     assert [one["value"] for one in answers if one["question"] == "label"] == [[], []]
-    assert sorted(Judgment.objects.values_list("value", flat=True)) == [1, 2]
+    assert sorted(models.Judgment.objects.values_list("value", flat=True)) == [1, 2]
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
@@ -429,7 +426,7 @@ def test_an_answer_without_a_category_is_an_answer(tmp_path, tool):
 def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path):
     draft = drafted(tmp_path, "argilla", argilla("", "a"))
     assert [question.name for question in draft.questions] == ["rating", "label:a"]
-    Study.objects.all().delete()
+    models.Study.objects.all().delete()
     draft = drafted(tmp_path, "argilla", argilla("", "a"), written=frozenset({"label"}))
     written = [each.text for submission in draft.submissions for each in submission.written]
     assert written == ["", "a"]

@@ -5,17 +5,13 @@ import numpy as np
 import pytest
 
 from accounts.models import User
-from annotation import models
+from annotation import exceptions, flags, frames, models, units
 from annotation.agreement import study_agreement
 from annotation.disagreement import annotator_table, default_threshold, unit_table
 from annotation.disputes import adjudication_queue, decide
-from annotation.exceptions import StudyUnfit
-from annotation.flags import store_evidence
-from annotation.frames import judgment_frame
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
-from annotation.units import system_strengths, wins
 from presentation.records import plain_records
 from stats.agreement import krippendorff_alpha
 from tests.annotation.importing import command_output
@@ -215,13 +211,13 @@ class TestQueue:
 def test_a_worker_who_always_picks_the_first_is_flagged_though_nobody_else_answers():
     study = preferences()
     prefer(study, "Ann", [(first, first) for first in turns(10)])
-    [flag] = store_evidence(study).annotator_flags.all()
+    [flag] = flags.store_evidence(study).annotator_flags.all()
     assert (flag.name, flag.n, flag.n_hits) == ("position", 10, 10)
     assert (flag.expected, flag.value) == (5, 1)
     assert not models.Submission.objects.filter(evidence__is_flagged=False).exists()
     fixed = preferences(policy="fixed", slug="fixed")
     prefer(fixed, "Ann", [(first, first) for first in turns(10)])
-    assert not store_evidence(fixed).annotator_flags.exists()
+    assert not flags.store_evidence(fixed).annotator_flags.exists()
 
 
 def test_a_study_reports_what_being_shown_first_adds_with_its_interval():
@@ -281,7 +277,7 @@ def compare(study: models.Study, person: str, item: str, values: dict[str, float
 def test_comparisons_become_wins(kind, values, expected):
     study = compared_study(kind, tuple(values))
     compare(study, "ann", "d0", values)
-    table = wins(study.questions.get(), judgment_frame(study))
+    table = units.wins(study.questions.get(), frames.judgment_frame(study))
     found = zip(table["winner"] + table["loser"], table["weight"], strict=True)
     assert sorted(found) == sorted(expected.items())
 
@@ -297,14 +293,14 @@ def test_strengths_are_those_of_an_independent_library():
         ("bob", "d1", "b"),
     ]:
         compare(study, person, item, {name: float(name == winner) for name in ("a", "b")})
-    labels = system_strengths(study, question=study.questions.get()).labels.set_index("item")
+    labels = units.system_strengths(study, question=study.questions.get()).labels.set_index("item")
     theirs = choix.ilsr_pairwise(2, [(0, 1)] * 4 + [(1, 0)] * 3)
     assert np.allclose(labels.loc[["a", "b"], "label"], theirs - theirs.mean(), atol=1e-6)
     record = json.loads(command_output("rank_systems", study.slug, json=True))
     assert {one["item"] for one in record["systems"]} == {"a", "b"}
     ratings = rating_study("ratings-alone")
-    with refused(StudyUnfit, "no_comparison"):
-        system_strengths(ratings, question=ratings.questions.get())
+    with refused(exceptions.StudyUnfit, "no_comparison"):
+        units.system_strengths(ratings, question=ratings.questions.get())
 
 
 def test_agreement_on_a_preference_is_nominal_and_of_the_choice():
@@ -337,7 +333,7 @@ def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame():
             annotator = models.Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
             submission = models.Submission.objects.create(item=item, annotator=annotator, raw="")
             models.Judgment.objects.create(submission=submission, question=question, value=number)
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     columns = [frame[name] for name in ("item", "candidate", "system", "value")]
     assert list(zip(*columns, strict=True)) == [("d0", "", "", 0)] * 2 + [("d1", "", "", 1)] * 2
     assert study_agreement(study).questions[0].alpha.value == pytest.approx(1)
@@ -353,8 +349,8 @@ def test_agreement_is_split_by_the_version_it_was_judged_under():
     models.Submission.objects.filter(annotator__pseudonym="cat").update(
         protocol=freeze(study=study)
     )
-    assert len(judgment_frame(study)) == 6
-    assert len(judgment_frame(study, protocol=first)) == 4
+    assert len(frames.judgment_frame(study)) == 6
+    assert len(frames.judgment_frame(study, protocol=first)) == 4
     assert study_agreement(study, protocol=first).questions[0].alpha.n_items == 1
     assert models.Protocol.objects.of(study).count() == 2
     rows = agreement_records(compute_agreement(study))["by_protocol"]

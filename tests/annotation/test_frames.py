@@ -6,12 +6,9 @@ import pandas as pd
 import pytest
 from django.conf import settings as site
 
-from annotation import frames
-from annotation.exceptions import FrameUnfit
-from annotation.models import Judgment, Study
+from annotation import exceptions, frames, models
 from config.variables import object_storage
-from tests.annotation import studies
-from tests.annotation.importing import command_output
+from tests.annotation import importing, studies
 from tests.codes import refused
 from tests.processes import run_python
 
@@ -40,7 +37,7 @@ def test_a_frame_has_a_row_for_each_judgment():
     frame = frames.judgment_frame(study)
     assert list(frame.columns) == COLUMNS
     assert _is_typed(frame)
-    assert len(frame) == Judgment.objects.of(study).count() == 12
+    assert len(frame) == models.Judgment.objects.of(study).count() == 12
     assert frame.iloc[0].to_dict() == {
         **{"study": "rated", "round": 1, "item": "d0", "condition": "formal"},
         **{"candidate": "alpha", "system": "alpha", "question": "appropriateness"},
@@ -88,12 +85,12 @@ def test_rejected_judgments_are_left_out_and_flagged_ones_where_asked():
 
 def test_missing_values_are_nan_and_queries_do_not_grow(django_assert_num_queries):
     study = studies.rated_study()
-    Judgment.objects.filter(value=20).update(position=None, seconds=None)
+    models.Judgment.objects.filter(value=20).update(position=None, seconds=None)
     frame = frames.judgment_frame(study)
     unknown = frame[frame["value"] == 20]
     assert np.isnan(unknown[["position", "seconds"]].to_numpy(dtype=float)).all()
     assert frame["seconds"].notna().sum() == 11
-    Judgment.objects.update(position=None, seconds=None)
+    models.Judgment.objects.update(position=None, seconds=None)
     frame = frames.judgment_frame(study)
     assert frame[["position", "seconds"]].isna().to_numpy().all()
     assert _is_typed(frame)
@@ -120,7 +117,7 @@ def test_candidates_come_with_the_texts_a_metric_needs():
         ["d1", "formal", "alpha", "alpha", "Context 1", "alpha on d1", "Reference 1"],
         ["d1", "formal", "beta", "beta", "Context 1", "beta on d1", "Reference 1"],
     ]
-    assert frames.candidate_frame(Study.objects.create(slug="empty", kind="rating")).empty
+    assert frames.candidate_frame(models.Study.objects.create(slug="empty", kind="rating")).empty
 
 
 FOLDER = "django.core.files.storage.FileSystemStorage"
@@ -133,13 +130,13 @@ def objects(settings, tmp_path):
     return tmp_path
 
 
-def judged_study() -> Study:
+def judged_study() -> models.Study:
     rows = [f"i-{n},alpha,wit,a{n % 2},{10 * n}\n" for n in range(6)]
     with NamedTemporaryFile("w", suffix=".csv") as file:
         file.write("item,candidate,question,annotator,value\n" + "".join(rows))
         file.flush()
-        command_output("import_judgments", file.name, study="judged")
-    return Study.objects.get(slug="judged")
+        importing.command_output("import_judgments", file.name, study="judged")
+    return models.Study.objects.get(slug="judged")
 
 
 def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
@@ -153,26 +150,26 @@ def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     # A full disk leaves a part of a file, or nothing.
     for damaged in (path.read_bytes(), b"", content[:400]):
         path.write_bytes(damaged)
-        with refused(FrameUnfit, "changed"):
+        with refused(exceptions.FrameUnfit, "changed"):
             frames.read_frozen_frame(frozen.fingerprint)
     assert frames.freeze_judgments(study) == frozen
     assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6
-    with refused(FrameUnfit, "unknown"):
+    with refused(exceptions.FrameUnfit, "unknown"):
         frames.read_frozen_frame("0" * 64)
-    with refused(FrameUnfit, "not_fingerprint"):
+    with refused(exceptions.FrameUnfit, "not_fingerprint"):
         frames.read_frozen_frame("../../etc/passwd")
 
 
 def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     study = judged_study()
-    frozen = json.loads(command_output("freeze_judgments", "judged", "--json"))
+    frozen = json.loads(importing.command_output("freeze_judgments", "judged", "--json"))
     assert (frozen["n_rows"], frozen["is_new"]) == (6, True)
     assert (objects / frozen["name"]).stat().st_size > 0
     assert frames.freeze_judgments(study).is_new is False
     frame = frames.read_frozen_frame(frozen["fingerprint"])
     pd.testing.assert_frame_equal(frame, frames.judgment_frame(study), check_categorical=False)
     # What changes has another fingerprint; the frozen frame stays.
-    Judgment.objects.filter(value=50).update(value=51)
+    models.Judgment.objects.filter(value=50).update(value=51)
     assert frames.freeze_judgments(study).fingerprint != frozen["fingerprint"]
     assert len(list(objects.glob("frames/*/*.parquet"))) == 2
     assert frames.read_frozen_frame(frozen["fingerprint"])["value"].max() == 50
@@ -203,7 +200,7 @@ def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
         client = boto3.client("s3")
         client.create_bucket(Bucket="lab")
         frozen = frames.freeze_judgments(judged_study())
-        assert frames.freeze_judgments(Study.objects.get(slug="judged")).is_new is False
+        assert frames.freeze_judgments(models.Study.objects.get(slug="judged")).is_new is False
         (stored,) = client.list_objects_v2(Bucket="lab")["Contents"]
         assert stored["Key"] == f"assay/{frozen.name}"
         assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6

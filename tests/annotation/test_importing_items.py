@@ -12,14 +12,11 @@ from zipfile import ZIP_DEFLATED
 import pytest
 from django.core.management.base import CommandError
 
+from annotation import models, pairs, study_files
 from annotation.exceptions import ImportRefused
-from annotation.models import Candidate, Item, Study
-from annotation.pairs import with_pairs
-from annotation.protocols.records import Pairs
-from annotation.protocols.versions import current_document, save_draft
-from annotation.readers import archives
+from annotation.protocols import records, versions
+from annotation.readers import archives, formats
 from annotation.readers.drafts import Faults
-from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_items import BLANK, NO_TEXT, REPEATED
 from annotation.readers.mapping import (
     KEEP,
@@ -35,7 +32,6 @@ from annotation.readers.mapping import (
 from annotation.readers.profiles import items_of, profile_table
 from annotation.readers.rows import ROWS_AT_ONCE
 from annotation.readers.tables import opened_table
-from annotation.study_files import study_download
 from hits.questions import task_page
 from tests.annotation.importing import (
     altered_excel,
@@ -62,10 +58,10 @@ def read(path: Path, kind: str = "rating") -> tuple[Any, Faults]:
 
 def test_the_encoding_and_the_sheet_can_be_chosen(tmp_path):
     path = write_file(tmp_path / "a.csv", "item,context,response\nd1,Привет,да\n".encode("cp1251"))
-    with opened_table(path, FileFormat(encoding="windows-1251")) as table:
+    with opened_table(path, formats.FileFormat(encoding="windows-1251")) as table:
         assert next(table.rows(Faults())).fields["context"] == "Привет"
     path.write_bytes(as_excel(ROWS, ("notes", "data")))
-    with opened_table(path, FileFormat(sheet="data")) as table:
+    with opened_table(path, formats.FileFormat(sheet="data")) as table:
         assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
 
 
@@ -113,21 +109,21 @@ def test_extra_columns_stay_with_responses_and_are_exported(tmp_path):
     maps = ("item", "context", "system", "response", "extra=price", "extra=stock")
     options = [f"--map={each if '=' in each else f'{each}={each}'}" for each in maps]
     command_output("import_items", path, *options, study="s")
-    study = Study.objects.get()
+    study = models.Study.objects.get()
     first = '{"price": "89.90", "stock": "3"}'
     expected = [first, "", '{"price": "7", "stock": "0"}', '{"stock": "1"}']
 
     def exported():
-        lines = "".join(study_download("items.csv").write(study)).splitlines()
+        lines = "".join(study_files.study_download("items.csv").write(study)).splitlines()
         return [row["extra"] for row in csv.DictReader(lines)]
 
     assert exported() == expected
     assert "89.90" not in task_page(study.items.first())
     # Pairs have them, and so have the items that come back.
-    document = current_document(study)
-    save_draft(study=study, document=with_pairs(document, Pairs("all")))
+    document = versions.current_document(study)
+    versions.save_draft(study=study, document=pairs.with_pairs(document, records.Pairs("all")))
     assert sorted(exported()) == sorted(expected)
-    save_draft(study=study, document=document)
+    versions.save_draft(study=study, document=document)
     assert exported() == expected
 
 
@@ -500,9 +496,9 @@ def test_a_command_maps_the_columns_of_a_file(tmp_path):
     path = write_file(tmp_path / "a.csv", "n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
     maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
     command_output("import_items", path, *maps, study="s")
-    assert Item.objects.get().context == "Hi"
+    assert models.Item.objects.get().context == "Hi"
     expected = [("alpha", "Hello"), ("beta", "Hey")]
-    assert list(Candidate.objects.values_list("system", "text")) == expected
+    assert list(models.Candidate.objects.values_list("system", "text")) == expected
     before = everything()
     command_output("import_items", path, *maps, study="s")
     assert everything() == before
@@ -513,15 +509,15 @@ def test_a_command_names_the_system_of_each_column(tmp_path):
     path = write_file(tmp_path / "a.csv", "prompt,x,y\nHi,Hello,Hey\n")
     options = ["--system=x=alpha", "--system=y=beta", "--json"]
     dry = json.loads(command_output("import_items", path, "--dry-run", *options, study="s"))
-    assert (dry["items"], dry["systems"], Study.objects.count()) == (1, 2, 0)
+    assert (dry["items"], dry["systems"], models.Study.objects.count()) == (1, 2, 0)
     assert {each["code"] for each in dry["reasons"].values()} <= {"usual_name"}
     command_output("import_items", path, *options, study="s")
-    assert set(Candidate.objects.values_list("system", flat=True)) == {"alpha", "beta"}
+    assert set(models.Candidate.objects.values_list("system", flat=True)) == {"alpha", "beta"}
     # A template makes a study of its kind.
     pooled = [{"key": "a", "title": "Red"}]
     path.write_text(json.dumps({"item": "t", "target": {"title": "Shoe"}, "candidates": pooled}))
     command_output("import_items", path, study="pools", protocol="alternatives")
-    study = Study.objects.named("pools")
+    study = models.Study.objects.named("pools")
     assert (study.kind, study.protocols.count()) == ("alternatives", 1)
 
 
@@ -531,7 +527,7 @@ def test_bad_rows_are_left_out_only_if_asked(tmp_path):
     message = str(assert_refused("import_items", path, "faults"))
     assert re.findall(r"Line (\d), column (\w+)", message) == [("2", "item"), ("3", "system")]
     command_output("import_items", path, "--leave-out", study="s")
-    assert list(Item.objects.values_list("key", flat=True)) == ["f"]
+    assert list(models.Item.objects.values_list("key", flat=True)) == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -560,7 +556,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path):
             command_output("import_items", path, option, study="s")
 
 
-@pytest.mark.parametrize("form", [FileFormat(), FileFormat(encoding="utf-8")])
+@pytest.mark.parametrize("form", [formats.FileFormat(), formats.FileFormat(encoding="utf-8")])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_line_of_another_encoding_is_named_and_the_rest_taken_for_what_it_is(
     tmp_path, form, name

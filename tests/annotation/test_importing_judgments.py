@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from annotation import imports
-from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.frames import judgment_frame
+from annotation import exceptions, frames, imports
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
 from annotation.readers.judgments import read_judgments
 from annotation.readers.policies import Policies, Reading
 from retrieval.exports.qrels import study_qrels
-from tests.annotation import importing
-from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
+from tests.annotation import importing, studies
 from tests.codes import codes_of, refused, refused_naming
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +38,7 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments):
     importing.assert_imported_once("import_judgments", judgments, [2, 3], study="wits")
     study = Study.objects.named("wits")
     assert study.kind == "rating"
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     columns = ["question", "item", "condition", "candidate", "round", "annotator", "value"]
     assert frame[columns].to_numpy().tolist() == [
         ["wit", "d0", "formal", "alpha", 1, "Ann", 3.0],
@@ -104,7 +101,7 @@ def test_nominal_values_are_categories(tmp_path):
 
 
 def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path):
-    study = alternatives_study("pools")
+    study = studies.alternatives_study("pools")
     path = labels(tmp_path, "boot,clog,acceptable,Ann,yes", header=OF_CANDIDATES)
     importing.command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
@@ -128,7 +125,7 @@ def test_a_later_file_has_the_categories_of_the_study(tmp_path):
 
 
 def test_categories_that_do_not_fit_are_refused(tmp_path):
-    rated_study("rated")
+    studies.rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cy,high", header=OF_CANDIDATES)
     assert_file_refused(path, "unknown_category", value="high", study="rated", level="nominal")
     labels(tmp_path, *(f"d{n},Ann,label {n}" for n in range(1001)))
@@ -187,7 +184,7 @@ def test_a_missing_value_is_counted_and_left_out(tmp_path, level):
     if level == "nominal":
         _values, draft = drafted(tmp_path, *rows, level=level, missing="empty")
         assert draft.questions[0].categories == ("1", "2", "NA", "NaN")
-    with refused(ImportRefused, "no_labels"):
+    with refused(exceptions.ImportRefused, "no_labels"):
         drafted(tmp_path, "d0,Ann,NA", level=level)
 
 
@@ -203,7 +200,7 @@ def test_one_of_repeated_judgments_counts(tmp_path, repeats, value, n_used):
     assert draft.questions[0].scale_max == max(value, 2)
     values, _draft = drafted(tmp_path, *rows, level="nominal", repeats="majority")
     assert len(values["d0", "Ann"]) == 1
-    with refused(AnnotationError, "mean_of_categories"):
+    with refused(exceptions.AnnotationError, "mean_of_categories"):
         drafted(tmp_path, *rows, level="nominal", repeats="mean")
 
 
@@ -217,7 +214,7 @@ def test_categories_and_names_that_look_alike_are_noted_or_merged(tmp_path):
 
 
 def test_judgments_join_the_study_they_name(tmp_path):
-    study = rated_study("rated")
+    study = studies.rated_study("rated")
     rows = ("d0,alpha,appropriateness,Cyd,100", "d0,beta,appropriateness,Cyd,0")
     path = labels(tmp_path, *rows, header=OF_CANDIDATES)
     output = importing.command_output("import_judgments", path, study="rated")
@@ -229,7 +226,7 @@ def test_judgments_join_the_study_they_name(tmp_path):
 
 
 def test_a_second_round_joins_a_study_of_alternatives(tmp_path):
-    study = ticked_study("ticked")
+    study = studies.ticked_study("ticked")
     rows = ("boot,clog,acceptable,Bob,0,2", "boot,pump,acceptable,Bob,1,2")
     path = labels(tmp_path, *rows, header=f"{OF_CANDIDATES},round")
     importing.command_output("import_judgments", path, study="ticked")
@@ -248,7 +245,7 @@ UNFIT = [
 @pytest.mark.parametrize("case", UNFIT, ids=lambda case: case[0])
 def test_unfit_judgments_are_refused(tmp_path, case):
     _name, row, field, code, value = case
-    rated_study("rated")
+    studies.rated_study("rated")
     path = labels(tmp_path, "d0,alpha,appropriateness,Cyd,1", row, header=OF_CANDIDATES)
     assert_file_refused(path, code, line=3, field=field, value=value, study="rated")
 
@@ -286,7 +283,7 @@ def test_the_number_of_queries_does_not_grow(tmp_path):
 
 
 def test_a_study_without_items_takes_them_from_the_judgments(judgments):
-    rating_study("wits", n_items=0, questions=())
+    studies.rating_study("wits", n_items=0, questions=())
     importing.command_output("import_judgments", judgments, study="wits")
     assert Item.objects.count() == 2
     importing.command_output("import_judgments", judgments, study="two")

@@ -7,27 +7,21 @@ from random import Random
 import numpy as np
 import pytest
 
-from annotation.agreement import study_agreement
-from annotation.exceptions import StudyUnfit
-from annotation.frames import judgment_frame
-from annotation.imports import import_study
+from annotation import agreement, exceptions, frames, imports, new_studies, units
 from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
-from annotation.new_studies import copy_study
 from annotation.pairs import item_sizes, with_pairs
-from annotation.protocols.documents import plain_document
-from annotation.protocols.records import Pairs, ProtocolDocument, ProtocolQuestion
+from annotation.protocols import documents, records
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, discard_draft, freeze, save_draft
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft
-from annotation.units import system_strengths, wins
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import codes_of, refused
 
 SYSTEMS = ("alpha", "beta", "gamma")
-BETTER = ProtocolQuestion("better", "preference", "Which is better?", ties=True)
-RATED = ProtocolDocument((BETTER,), title="Compare")
-ALL = with_pairs(RATED, Pairs("all"))
-BALANCED = with_pairs(RATED, Pairs("balanced", per_item=1))
+BETTER = records.ProtocolQuestion("better", "preference", "Which is better?", ties=True)
+RATED = records.ProtocolDocument((BETTER,), title="Compare")
+ALL = with_pairs(RATED, records.Pairs("all"))
+BALANCED = with_pairs(RATED, records.Pairs("balanced", per_item=1))
 
 pytestmark = pytest.mark.django_db
 
@@ -83,31 +77,31 @@ def test_copies_and_new_items_of_a_study_of_pairs(django_user_model):
     study = rating_study(n_items=3, systems=SYSTEMS)
     save_draft(study=study, document=ALL)
     owner = django_user_model.objects.create_user("rosa")
-    copy = copy_study(source=study, title="Copy", owner=owner, team=None)
+    copy = new_studies.copy_study(source=study, title="Copy", owner=owner, team=None)
     keys = list(study.items.values_list("key", flat=True))
     assert list(copy.items.values_list("key", flat=True)) == keys
     save_draft(study=copy, document=RATED)
     assert copy.items.count() == 3
     more = ItemDraft("d3", tuple(CandidateDraft(name, name, "text") for name in SYSTEMS), 2)
     draft = StudyDraft(kind="rating", items=[more])
-    import_study(draft=draft, path=Path("more.csv"), slug=study.slug)
+    imports.import_study(draft=draft, path=Path("more.csv"), slug=study.slug)
     assert study.items.count() == 12
     assert study.source_items.count() == 4
 
 
 def test_pairs_that_cannot_be_are_refused():
     unordered = replace(ALL, order=RATED.order)
-    assert codes_of(document_faults(plain_document(unordered))) == ["order_of_pairs"]
-    assert document_faults(plain_document(ALL)) == []
+    assert codes_of(document_faults(documents.plain_document(unordered))) == ["order_of_pairs"]
+    assert document_faults(documents.plain_document(ALL)) == []
     assert with_pairs(ALL, None) == RATED
-    with refused(StudyUnfit, "pairs_of_alternatives"):
+    with refused(exceptions.StudyUnfit, "pairs_of_alternatives"):
         save_draft(study=alternatives_study(), document=ALL)
-    with refused(StudyUnfit, "too_few_candidates"):
+    with refused(exceptions.StudyUnfit, "too_few_candidates"):
         save_draft(study=rating_study("one", systems=("alpha",)), document=ALL)
     study = rating_study("published", systems=SYSTEMS)
     save_draft(study=study, document=RATED)
     freeze(study=study)
-    with refused(StudyUnfit, "pairs_fixed"):
+    with refused(exceptions.StudyUnfit, "pairs_fixed"):
         save_draft(study=study, document=ALL)
     assert current_document(study).pairs is None
     assert study.items.count() == 3
@@ -146,14 +140,14 @@ def compared_study() -> Study:
 def test_strengths_are_recovered_from_balanced_pairs_by_imported_items():
     study = compared_study()
     question = study.questions.get()
-    result = system_strengths(study, question=question)
+    result = units.system_strengths(study, question=question)
     assert result.reason is None
     labels = result.labels.set_index("item")
     assert list(labels["label"].sort_values(ascending=False).index) == list(STRENGTHS)
     for name, strength in STRENGTHS.items():
         assert labels.loc[name, "ci_low"] < strength < labels.loc[name, "ci_high"]
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     assert set(frame["cluster"]) == {f"d{n}" for n in range(60)}
-    assert set(wins(question, frame)["item"]) == set(frame["cluster"])
-    [row] = study_agreement(study).questions
+    assert set(units.wins(question, frame)["item"]) == set(frame["cluster"])
+    [row] = agreement.study_agreement(study).questions
     assert row.question == "better"

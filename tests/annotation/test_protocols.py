@@ -12,13 +12,7 @@ from jsonschema import Draft202012Validator
 
 from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid
 from annotation.models import Protocol, Question, Study
-from annotation.protocols.documents import (
-    fingerprint,
-    plain_document,
-    protocol_schema,
-    read_document,
-)
-from annotation.protocols.markdown import markdown_html
+from annotation.protocols import documents, markdown, templates, validation, versions
 from annotation.protocols.records import (
     Completion,
     Pairs,
@@ -26,24 +20,7 @@ from annotation.protocols.records import (
     ProtocolQuestion,
     Qualifications,
 )
-from annotation.protocols.templates import (
-    parse_yaml,
-    protocol_source,
-    read_protocol,
-    size_problems,
-    template_names,
-    write_yaml,
-)
-from annotation.protocols.validation import document_faults
-from annotation.protocols.versions import (
-    current_document,
-    discard_draft,
-    freeze,
-    newest_version,
-    save_draft,
-)
-from tests.annotation.importing import write_file
-from tests.annotation.studies import rated_study
+from tests.annotation import importing, studies
 from tests.codes import refused
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "protocol.schema.json"
@@ -107,8 +84,8 @@ def document(*questions: ProtocolQuestion, **fields: object) -> ProtocolDocument
 
 
 def test_the_schema_is_one_and_the_committed_file_is_it():
-    Draft202012Validator.check_schema(protocol_schema())
-    assert json.loads(SCHEMA_FILE.read_text()) == protocol_schema()
+    Draft202012Validator.check_schema(documents.protocol_schema())
+    assert json.loads(SCHEMA_FILE.read_text()) == documents.protocol_schema()
 
 
 @pytest.mark.parametrize(
@@ -124,14 +101,14 @@ def test_the_schema_is_one_and_the_committed_file_is_it():
     ],
 )
 def test_a_template_says_which_numbers_of_responses_do_not_fit_it(name, sizes, codes):
-    template = read_protocol(name)
-    assert [each.code for each in size_problems(template, *sizes)] == codes
+    template = templates.read_protocol(name)
+    assert [each.code for each in templates.size_problems(template, *sizes)] == codes
     paired = replace(template, pairs=Pairs())
-    assert "not_two_responses" not in [each.code for each in size_problems(paired, 2, 9)]
+    assert "not_two_responses" not in [each.code for each in templates.size_problems(paired, 2, 9)]
 
 
 def test_every_fault_of_a_file_is_given_at_once_with_its_line():
-    faults = parse_yaml(BROKEN).faults
+    faults = templates.parse_yaml(BROKEN).faults
     assert {(fault.line, fault.place) for fault in faults} == BROKEN_AT
     assert all(fault.message and fault.code != "invalid" for fault in faults)
 
@@ -157,27 +134,27 @@ def test_every_fault_of_a_file_is_given_at_once_with_its_line():
     ],
 )
 def test_what_is_no_plain_yaml_is_refused_at_its_line(text, line, code):
-    fault = parse_yaml(text).faults[0]
+    fault = templates.parse_yaml(text).faults[0]
     assert (fault.line, fault.code) == (line, code)
 
 
 def test_words_that_older_yaml_takes_for_values_stay_words():
-    text = write_yaml(document(line(low_label="no", high_label="12:30")))
-    read = read_document(parse_yaml(text).values)
+    text = templates.write_yaml(document(line(low_label="no", high_label="12:30")))
+    read = documents.read_document(templates.parse_yaml(text).values)
     assert (read.questions[0].low_label, read.questions[0].high_label) == ("no", "12:30")
     bare = "assay_protocol: 1\ntitle: Off\nquestions:\n  - {name: a, kind: category, wording: W, "
-    parsed = parse_yaml(bare + "categories: [no, yes, on]}\n")
+    parsed = templates.parse_yaml(bare + "categories: [no, yes, on]}\n")
     assert parsed.faults == ()
     assert parsed.values["questions"][0]["categories"] == ["no", "yes", "on"]
 
 
-@pytest.mark.parametrize("name", template_names())
+@pytest.mark.parametrize("name", templates.template_names())
 def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name):
-    shipped = read_protocol(name)
-    again = parse_yaml(write_yaml(shipped))
+    shipped = templates.read_protocol(name)
+    again = templates.parse_yaml(templates.write_yaml(shipped))
     assert again.faults == ()
-    assert read_document(again.values) == shipped
-    assert read_document(plain_document(shipped)) == shipped
+    assert documents.read_document(again.values) == shipped
+    assert documents.read_document(documents.plain_document(shipped)) == shipped
     # No template limits who can work or how often an item is judged.
     assert replace(shipped.qualifications, practice=None) == Qualifications()
     assert shipped.completion == Completion()
@@ -207,34 +184,34 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
         ProtocolQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
     )
     before = document(*questions, instructions=instructions)
-    read = read_document(parse_yaml(write_yaml(before)).values)
-    assert read == read_document(plain_document(before))
+    read = documents.read_document(templates.parse_yaml(templates.write_yaml(before)).values)
+    assert read == documents.read_document(documents.plain_document(before))
     assert read.instructions == instructions
     assert read.questions[1].categories == tuple(labels)
 
 
 def test_what_parts_of_a_protocol_say_of_each_other_is_checked():
-    values = plain_document(document())
+    values = documents.plain_document(document())
     values["examples"] = [{"verdict": "good", "candidate": "x", "scores": {"a": 101, "b": 1}}]
     values |= {"qualifications": {"countries": ["US", "UK"]}}
     why = {"name": "why", "kind": "long_text", "wording": "Why?", "about": "item"}
     values["questions"].append(why | {"when": {"question": "a", "below": 20}})
-    assert [(fault.place, fault.code) for fault in document_faults(values)] == [
+    assert [(fault.place, fault.code) for fault in validation.document_faults(values)] == [
         ("examples[1].scores.a", "off_scale"),
         ("examples[1].scores.b", "unknown_question"),
         ("qualifications.countries[2]", "unknown_country"),
         ("questions[2].when.question", "asked_once"),
     ]
-    values = plain_document(document())
+    values = documents.plain_document(document())
     condition = {"when": {"question": "a", "below": 20}}
     values["questions"].append(why | condition | {"about": "candidate"})
-    assert document_faults(values) == []
+    assert validation.document_faults(values) == []
     values["questions"][-1]["kind"] = "long"
-    assert [fault.code for fault in document_faults(values)] == ["unknown_choice"]
+    assert [fault.code for fault in validation.document_faults(values)] == ["unknown_choice"]
 
 
 def test_markdown_makes_no_html_of_html_and_runs_no_script():
-    html = markdown_html(
+    html = markdown.markdown_html(
         "# Rules\n\n<script>x</script> [a](javascript:x) ![p](http://x/p.png) **b**"
     )
     assert "<script" not in html
@@ -245,11 +222,11 @@ def test_markdown_makes_no_html_of_html_and_runs_no_script():
 
 
 def test_a_file_that_is_not_there_names_the_templates(tmp_path):
-    with refused(FileRefused, "unknown_template", naming=template_names()):
-        protocol_source(str(tmp_path / "none.yaml"))
-    latin = write_file(tmp_path / "latin.yaml", "title: caf\xe9".encode("latin-1"))
+    with refused(FileRefused, "unknown_template", naming=templates.template_names()):
+        templates.protocol_source(str(tmp_path / "none.yaml"))
+    latin = importing.write_file(tmp_path / "latin.yaml", "title: caf\xe9".encode("latin-1"))
     with refused(FileRefused, "wrong_encoding"):
-        read_protocol(str(latin))
+        templates.read_protocol(str(latin))
 
 
 # Versions
@@ -263,45 +240,45 @@ def study(db: None) -> Study:
 def freezing_codes(study: Study) -> set[tuple[object, str]]:
     """The field and code of each fault that keeps the draft from being frozen."""
     with pytest.raises(ProtocolInvalid) as caught:
-        freeze(study=study)
+        versions.freeze(study=study)
     return {(fault.path[-1], fault.code) for fault in caught.value.faults}
 
 
 def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study):
     Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
-    question = current_document(study).questions[0]
+    question = versions.current_document(study).questions[0]
     assert (question.kind, question.maximum, question.level) == ("line", 5, "ordinal")
     assert question.low_label == ""
     assert freezing_codes(study) == {("low_label", "missing"), ("high_label", "missing")}
     study.questions.update(low_label="bad", high_label="good")
-    version = freeze(study=study)
+    version = versions.freeze(study=study)
     assert version.number == 1
-    assert current_document(study) == read_document(version.document)
+    assert versions.current_document(study) == documents.read_document(version.document)
 
 
 def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study):
-    first = save_draft(study=study, document=document())
-    assert save_draft(study=study, document=document(line("b"))).pk == first.pk
-    frozen = freeze(study=study)
-    assert (frozen.number, frozen.fingerprint) == (1, fingerprint(frozen.document))
+    first = versions.save_draft(study=study, document=document())
+    assert versions.save_draft(study=study, document=document(line("b"))).pk == first.pk
+    frozen = versions.freeze(study=study)
+    assert (frozen.number, frozen.fingerprint) == (1, documents.fingerprint(frozen.document))
     assert [question.name for question in study.questions.all()] == ["b"]
-    assert freeze(study=study).pk == frozen.pk
-    second = save_draft(study=study, document=document(line("c", high_label="")))
+    assert versions.freeze(study=study).pk == frozen.pk
+    second = versions.save_draft(study=study, document=document(line("c", high_label="")))
     assert (second.number, second.frozen_at) == (2, None)
     assert freezing_codes(study) == {("high_label", "missing")}
-    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
-    assert discard_draft(study=study)
-    assert newest_version(study) == frozen
+    assert versions.newest_version(study).frozen_at is None  # type: ignore[union-attr]
+    assert versions.discard_draft(study=study)
+    assert versions.newest_version(study) == frozen
     # A draft that is what is frozen makes no version.
-    save_draft(study=study, document=document(line("c")))
-    save_draft(study=study, document=document(line("b")))
-    assert freeze(study=study).pk == frozen.pk
+    versions.save_draft(study=study, document=document(line("c")))
+    versions.save_draft(study=study, document=document(line("b")))
+    assert versions.freeze(study=study).pk == frozen.pk
     assert study.protocols.count() == 1
 
 
 def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study):
-    save_draft(study=study, document=document())
-    frozen = freeze(study=study)
+    versions.save_draft(study=study, document=document())
+    frozen = versions.freeze(study=study)
     frozen.document = {}
     with pytest.raises(ProtocolFrozen):
         frozen.save()
@@ -310,28 +287,28 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study):
     with pytest.raises(ProtocolFrozen), transaction.atomic():
         Protocol.objects.bulk_update([frozen], ["document"])
     frozen.refresh_from_db()
-    assert fingerprint(frozen.document) == frozen.fingerprint
+    assert documents.fingerprint(frozen.document) == frozen.fingerprint
     # The database keeps one draft, and no frozen version without its number.
-    save_draft(study=study, document=document(line("b")))
+    versions.save_draft(study=study, document=document(line("b")))
     for number, values in ((3, {}), (1, {"fingerprint": "x"})):
         with pytest.raises(IntegrityError), transaction.atomic():
             Protocol.objects.create(study=study, number=number, document={}, **values)
 
 
 def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db):
-    study = rated_study()
+    study = studies.rated_study()
     name = study.questions.get().name
-    save_draft(study=study, document=document(line(name, low_label="other")))
-    assert freeze(study=study).number == 1
+    versions.save_draft(study=study, document=document(line(name, low_label="other")))
+    assert versions.freeze(study=study).number == 1
     assert study.questions.get(name=name).low_label == "other"
-    save_draft(study=study, document=document(line(name, maximum=7)))
+    versions.save_draft(study=study, document=document(line(name, maximum=7)))
     assert freezing_codes(study) == {("name", "judged_otherwise")}
     # Each of several categories is a column.
     several = {"name": "tone", "kind": "categories", "categories": ("kind", "rude")}
     question = ProtocolQuestion(wording="Which?", **several)  # type: ignore[arg-type]
     other = Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
-    save_draft(study=other, document=document(question))
-    freeze(study=other)
+    versions.save_draft(study=other, document=document(question))
+    versions.freeze(study=other)
     rows = list(other.questions.values_list("name", "level", "categories"))
     assert rows == [(name, "nominal", ["no", "yes"]) for name in ("tone:kind", "tone:rude")]
 
@@ -356,7 +333,7 @@ WRONG = [((3,), "wrong_type"), ((4,), "wrong_type")]
 def test_answers_that_are_empty_or_repeated_are_faults_and_none_is_dropped(kind, answers, wrong):
     field = {"likert": "points", "category": "categories"}[kind]
     question = f"- {{name: q, kind: {kind}, wording: W, {field}: {answers}}}"
-    parsed = parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")
+    parsed = templates.parse_yaml(f"assay_protocol: 1\ntitle: T\nquestions:\n{question}\n")
     faults = [(f.path[3:], f.code) for f in parsed.faults if f.path[2:3] == (field,)]
     assert faults == wrong
 

@@ -2,9 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from accounts.models import User
-from accounts.roles import Scope
-from accounts.teams import create_team
+from accounts import models, roles, teams
 from accounts.tokens import create_personal_token
 from assay_client import Client
 from hits.connections import connect_this_site
@@ -13,17 +11,17 @@ from tests.console.work import work_off
 
 @pytest.fixture
 def rosa(db):
-    return User.objects.create_user("rosa")
+    return models.User.objects.create_user("rosa")
 
 
 @pytest.fixture
 def team(rosa):
-    return create_team(name="Lab", owner=rosa)
+    return teams.create_team(name="Lab", owner=rosa)
 
 
 @pytest.fixture
 def token(rosa):
-    scopes = [scope.value for scope in Scope]
+    scopes = [scope.value for scope in roles.Scope]
     return create_personal_token(user=rosa, name="tests", scopes=scopes, days=7).text
 
 

@@ -4,14 +4,10 @@ import pytest
 
 from annotation.access import give_to_team
 from assay_client import InvalidRequest, LaunchHeld, RequestRefused
-from hits.connections import balance_usd, client_of
-from hits.crowd.replay import crowd_names, replay_group
-from hits.crowd.simulated import SimulatedAnswers
-from hits.models import Batch, Connection
-from hits.progress import fetch_statement
+from hits import connections, models, progress
+from hits.crowd import replay, simulated
 from marketplace.models import Assignment, BonusPayment, Hit
-from tests.annotation.importing import numbers_in
-from tests.annotation.studies import rating_study
+from tests.annotation import importing, studies
 from tests.codes import refused, refused_naming
 from tests.marketplace.conftest import assert_ledger_balances
 
@@ -21,23 +17,23 @@ TERMS = {"how": "rest", "reward_usd": "0.20", "max_assignments": 2}
 
 @pytest.fixture
 def study(rosa, team, connection):
-    study = rating_study("ratings", owner=rosa)
+    study = studies.rating_study("ratings", owner=rosa)
     give_to_team(study=study, team=team, actor=rosa)
     return study
 
 
 def let_a_crowd_work(study, site_url):
-    replay_group(
-        hit_type_id=Batch.objects.of(study).latest("pk").hit_type_id,
-        names=crowd_names(2, seed=7),
-        source=SimulatedAnswers(study, seed=7),
+    replay.replay_group(
+        hit_type_id=models.Batch.objects.of(study).latest("pk").hit_type_id,
+        names=replay.crowd_names(2, seed=7),
+        source=simulated.SimulatedAnswers(study, seed=7),
         site_url=site_url,
         total=6,
     )
 
 
 def funds(connection):
-    return balance_usd(client_of(connection))
+    return connections.balance_usd(connections.client_of(connection))
 
 
 @pytest.mark.slow
@@ -60,9 +56,9 @@ def test_a_study_is_launched_answered_decided_on_and_read(client, study, live_se
     assert (summary["numbers"], summary["total_usd"]) == ({"approve": 5, "reject": 1}, "1.00")
     result = mine.send(summary)
     assert (result["n_recorded"], result["problems"]) == (6, [])
-    assert numbers_in(result["message"]) == [5, 1]
+    assert importing.numbers_in(result["message"]) == [5, 1]
     assert Assignment.objects.filter(status="Approved").count() == 5
-    fetch_statement(batch=Batch.objects.get())
+    progress.fetch_statement(batch=models.Batch.objects.get())
     report = mine.batch(batch.id).record
     assert (report["spend"]["total_usd"], report["difference_usd"]) == ("1.00", "0.00")
     assert_ledger_balances()
@@ -74,7 +70,7 @@ def test_the_same_key_spends_once(client, study, connection, live_server):
     preview = mine.preview_launch(**TERMS)
     first, second = (mine.launch(preview, key="the pilot") for _ in range(2))
     assert first.id == second.id
-    assert Batch.objects.count() == 1
+    assert models.Batch.objects.count() == 1
     assert Hit.objects.count() == 3
     assert before - funds(connection) == preview.total_usd
     let_a_crowd_work(study, live_server.url)
@@ -102,8 +98,8 @@ def test_a_launch_at_another_price_over_budget_or_unconfirmed_is_refused(client,
     assert held.faults
     with refused(LaunchHeld, "faults"):
         mine.launch(held)
-    assert not Batch.objects.exists()
-    Connection.objects.update(marketplace="marketplace.example.org")
+    assert not models.Batch.objects.exists()
+    models.Connection.objects.update(marketplace="marketplace.example.org")
     preview = mine.preview_launch(**TERMS)
     assert preview.needs_amount
     with refused(LaunchHeld, "unconfirmed_amount") as caught:

@@ -17,11 +17,9 @@ from django.test import Client, override_settings
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from django.utils import timezone
 
-from accounts.models import User
-from accounts.roles import PERMISSIONS, Role, Scope
+from accounts import models, roles
 from annotation.models import Adjudication, Candidate, Submission
-from annotation.protocols.documents import plain_document, read_document
-from annotation.protocols.versions import current_document, freeze, save_draft
+from annotation.protocols import documents, versions
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import COLLECT, LABEL, RESULTS, REVIEW, SCORE
 from annotation.study_files import study_downloads
@@ -29,19 +27,18 @@ from console.registrations import needed_to_control
 from hits.models import DraftDecision
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.studies import doubt, rating_study
-from tests.console import addresses
+from tests.console import addresses, work
 from tests.console.addresses import P, address, all_names, lines
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address as api_address
 from tests.console.conftest import PASSWORD, browser
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
-from tests.console.work import QUEUED, request_for_later
 from tests.stored_changes import changed_tables
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
-ROLES = {role.value: PERMISSIONS[role] for role in Role}
+ROLES = {role.value: roles.PERMISSIONS[role] for role in roles.Role}
 STRANGERS = ("other_team", "worker", "operator")
 # What the forms of the actions have, all in one.
 FORM = {"action": "approve", "text": "", "metric": "rouge1", "rule": "mean:appropriateness"}
@@ -182,7 +179,7 @@ def test_no_page_changes_data_by_get(things, study, users):
         with suppress(NoReverseMatch):  # those that name a key or a token
             places.append(reverse(name))
     client = browser(users["owner"])
-    with override_settings(TASKS=QUEUED):
+    with override_settings(TASKS=work.QUEUED):
         changes = {where: changed_tables(client.get, where) - CHANGED_BY_GET for where in places}
     assert {where: tables for where, tables in changes.items() if tables} == {}
 
@@ -218,7 +215,7 @@ def test_people_are_shown_their_own_studies(researcher, colleague, worker, super
 
 def test_a_guest_of_one_study_sees_that_one_alone(study, users):
     other = rating_study("other", owner=users["owner"], team=study.team)
-    client = browser(User.objects.get(username="guest"))
+    client = browser(models.User.objects.get(username="guest"))
     assert client.get(address("study")).status_code == 200
     assert client.get(address("study", other.slug)).status_code == 404
     assert client.get(address("team")).status_code == 404
@@ -295,7 +292,7 @@ def led_to(page):
 def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
     ended = ((COLLECT, "failed"), (SCORE, "stopped"), (LABEL, "failed"), (REVIEW, "failed"))
     for kind, state in ended:
-        job = request_for_later(study=study, kind=kind, names=["rouge1"])
+        job = work.request_for_later(study=study, kind=kind, names=["rouge1"])
         Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now())
     client, wrong, n_links = browser(users[role]), [], 0
     for name in addresses.PAGES_OF_A_STUDY:
@@ -321,7 +318,7 @@ def test_no_answer_names_a_system_to_who_may_not_view_systems(study, users, role
     for before, after in names.items():
         Candidate.objects.filter(item__study=study, key=before).update(key=after, system=after)
     find_study_kind(RESULTS).compute_now(study)
-    clients = [browser(users[role]), program_of(users[role], *Scope)]
+    clients = [browser(users[role]), program_of(users[role], *roles.Scope)]
     pages = [*places_of_a_study(), address("studies"), address("team")]
     pages += [address("search") + f"?q={name}" for name in names.values()]
     pages += [address("disagreement") + "?q=quokka"]
@@ -357,15 +354,15 @@ def test_protocols_name_candidates_by_key_to_who_may_view_systems(study, users, 
     candidates = [{"candidate": "quokka", "scores": {"appropriateness": 90}}]
     if not is_frozen:
         candidates.append({"candidate": "numbat", "scores": {"appropriateness": 9}})
-    values = plain_document(current_document(study)) | {
+    values = documents.plain_document(versions.current_document(study)) | {
         "checks": [{"kind": "gold", "share": 1, "cases": [case]}],
         "qualifications": {
             "practice": {"reward_usd": 0, "items": [{"item": "d0", "candidates": candidates}]}
         },
     }
-    number = save_draft(study=study, document=read_document(values)).number
+    number = versions.save_draft(study=study, document=documents.read_document(values)).number
     if is_frozen:
-        freeze(study=study)
+        versions.freeze(study=study)
     client, page = browser(users[role]), address("protocol")
     api = reverse("console:api:protocol", args=["mine", number])
     for where in (page, f"{page}?tab=yaml", f"{page}?version={number}", api):
@@ -389,7 +386,7 @@ def test_only_who_may_know_workers_reads_their_names(study, users, role):
     assert found == ({WORKER_ID, ASSIGNMENT_ID} if role == "researcher" else set())
 
 
-@pytest.mark.parametrize("role", [Role.AUDITOR, Role.ANALYST])
+@pytest.mark.parametrize("role", [roles.Role.AUDITOR, roles.Role.ANALYST])
 def test_who_views_a_result_takes_its_charts_data_and_who_exports_rows(things, users, role):
     client = browser(users[role.value])
     page = client.get(address("collection-evaluation")).content.decode()
@@ -397,7 +394,7 @@ def test_who_views_a_result_takes_its_charts_data_and_who_exports_rows(things, u
     assert f'href="{data}?' in page
     for form in ("csv", "json", "svg"):
         assert client.get(data.replace("topics.csv", f"topics.{form}")).status_code == 200
-    may_export = P.EXPORT in PERMISSIONS[role]
+    may_export = P.EXPORT in roles.PERMISSIONS[role]
     assert ("/evaluation/means.csv" in page) is may_export
     for name in ("means.csv", "topics.csv", "evaluation.json"):
         answer = client.get(f"/collections/tracks/evaluation/{name}")

@@ -2,14 +2,10 @@ import pytest
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from accounts.enrolment import create_user
-from accounts.exceptions import NameTaken
-from accounts.models import AuditEntry, User
-from accounts.teams import create_team
+from accounts import enrolment, exceptions, models, teams
 from annotation.models import Study, StudyMembership
 from config.samples import create_demo_user
-from tests.annotation.importing import command_output, everything
-from tests.annotation.studies import rating_study
+from tests.annotation import importing, studies
 from tests.codes import codes_on
 from tests.console.addresses import ACTIONS_OF_A_STUDY
 
@@ -18,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study():
-    return rating_study()
+    return studies.rating_study()
 
 
 @pytest.fixture
@@ -35,16 +31,16 @@ def page(visitor, name, *arguments):
 
 
 def test_the_command_prints_a_password_once_and_takes_nobodys_account(study):
-    create_user(username="carla", password="a-long-and-winding-password")
-    with pytest.raises(NameTaken):
+    enrolment.create_user(username="carla", password="a-long-and-winding-password")
+    with pytest.raises(exceptions.NameTaken):
         create_demo_user(name="carla", studies=[study])
     assert not StudyMembership.objects.exists()
-    first = command_output("create_demo_user", "demo", study=[study.slug])
+    first = importing.command_output("create_demo_user", "demo", study=[study.slug])
     assert study.slug in first
-    password = User.objects.get(username="demo").password
-    assert command_output("create_demo_user", "demo", study=[study.slug]) != first
-    assert User.objects.get(username="demo").password == password
-    assert User.objects.get(username="demo").is_read_only
+    password = models.User.objects.get(username="demo").password
+    assert importing.command_output("create_demo_user", "demo", study=[study.slug]) != first
+    assert models.User.objects.get(username="demo").password == password
+    assert models.User.objects.get(username="demo").is_read_only
     assert StudyMembership.objects.count() == 1
 
 
@@ -56,7 +52,7 @@ def test_a_visitor_reads_the_study_changes_nothing_and_does_not_see_the_account(
         answer = page(visitor, name, study.slug)
         assert answer.status_code == 200
         assert "read_only" in codes_on(answer.content.decode()), name
-    assert page(visitor, "study", rating_study(slug="other").slug).status_code == 404
+    assert page(visitor, "study", studies.rating_study(slug="other").slug).status_code == 404
     address = f"/api/v1/studies/{study.slug}/"
     assert visitor.get(address).json()["slug"] == study.slug
     for method in (visitor.post, visitor.put, visitor.patch, visitor.delete):
@@ -84,34 +80,34 @@ def addresses(study):
 
 
 def test_whatever_is_pressed_changes_nothing(visitor, study):
-    before, entries = everything(), AuditEntry.objects.count()
+    before, entries = importing.everything(), models.AuditEntry.objects.count()
     posted = list(addresses(study))
     assert len(posted) > 15
     for address in posted:
         assert visitor.post(address, {"title": "Mine", "name": "Mine"}).status_code == 403, address
-    assert everything() == before
-    assert AuditEntry.objects.count() == entries
+    assert importing.everything() == before
+    assert models.AuditEntry.objects.count() == entries
 
 
 def test_what_visitors_read_again_and_again_makes_no_log_longer(visitor):
-    study = rating_study(slug="of-a-team")
-    study.team = create_team(
-        name="Lab", owner=create_user(username="rosa", password="a-long-password")
+    study = studies.rating_study(slug="of-a-team")
+    study.team = teams.create_team(
+        name="Lab", owner=enrolment.create_user(username="rosa", password="a-long-password")
     )
     study.save()
     create_demo_user(name="demo", studies=[study])
-    before = AuditEntry.objects.count()
+    before = models.AuditEntry.objects.count()
     for _visit in range(3):
         for name in ("items.csv", "judgments.csv"):
             answer = page(visitor, "download", study.slug, name)
             assert answer.status_code == 200
             answer.getvalue()
     assert [
-        (one.action, one.details) for one in list(AuditEntry.objects.order_by("pk"))[before:]
+        (one.action, one.details) for one in list(models.AuditEntry.objects.order_by("pk"))[before:]
     ] == [("export", {"file": name}) for name in ("items.csv", "judgments.csv")]
 
 
 def test_others_are_not_looking_around(study, rosa):
-    Study.objects.filter(pk=study.pk).update(owner=User.objects.get(username="rosa"))
+    Study.objects.filter(pk=study.pk).update(owner=models.User.objects.get(username="rosa"))
     assert "read_only" not in codes_on(page(rosa, "study", study.slug).content.decode())
     assert rosa.get(reverse("account")).status_code == 200

@@ -9,35 +9,24 @@ from playwright.sync_api import expect
 
 from accounts.roles import Permission
 from accounts.teams import create_team
-from annotation.label_sets import Rule, make_label_set
+from annotation import label_sets, study_facts
 from annotation.models import Study
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION
 from console.chart_values import Axis
 from hits.models import Connection, Recruitment
 from results.computing import request_result
 from results.kinds import result_kind
 from retrieval.models import Collection
-from simulation.models import DialogueStudy
-from simulation.recorded_studies import request_dialogue_study
-from simulation.stored_catalogues import drawn_products, request_training
-from simulation.stored_experiments import request_run
+from simulation import models, recorded_studies, stored_catalogues, stored_experiments
 from tests.accessibility import accessibility_problems, accessible_nodes
 from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in
+from tests.console import filled
 from tests.console.addresses import PAGES_OF_A_COLLECTION, address
 from tests.console.conftest import PASSWORD
-from tests.console.filled import (
-    add_assignment,
-    add_batch,
-    add_recruitment,
-    scored_study,
-    store_validation,
-)
 from tests.pictures import keep_picture
 from tests.retrieval import collections
-from tests.simulation.answered import answer_outcomes, answer_switching
-from tests.simulation.stored import RULES, stored_experiment
+from tests.simulation import answered, stored
 
 pytestmark = [
     pytest.mark.browser,
@@ -119,13 +108,15 @@ TABLES += ["results/", "downloads/", "report/", "members/"]
 
 @pytest.mark.parametrize("width", [SMALLEST, TELEPHONE])
 def test_on_a_telephone_tables_are_lines_and_nothing_scrolls_sideways(page, researcher, width):
-    study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
-    batch = add_batch(study, n_published=2)
-    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    find_study_kind(AGREEMENT).compute_now(study)
-    find_study_kind(RESULTS).compute_now(study)
-    store_validation(study)
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    study = filled.scored_study(
+        owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt")
+    )
+    batch = filled.add_batch(study, n_published=2)
+    filled.add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.RESULTS).compute_now(study)
+    filled.store_validation(study)
+    label_sets.make_label_set(question=study.questions.get(), rule=label_sets.Rule("mean"))
     page.set_viewport_size({"width": width, "height": 800})
     wrong = {}
     for path in [*TABLES, f"items/{study.items.first().pk}/", f"batches/{batch.pk}/"]:
@@ -155,12 +146,12 @@ def test_how_many_topics_is_asked_and_drawn_within_the_window(page, width):
 
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
 def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width):
-    study = scored_study(owner=researcher)
+    study = filled.scored_study(owner=researcher)
     study.questions.update(low_label="bad", high_label="good")
     page.set_viewport_size({"width": width, "height": 900})
     for name, kind, labels in (
-        ("results", RESULTS, ["0", "25", "50", "75", "100"]),
-        ("validation", VALIDATION, ["0", "0.25", "0.5", "0.75", "1"]),
+        ("results", study_facts.RESULTS, ["0", "25", "50", "75", "100"]),
+        ("validation", study_facts.VALIDATION, ["0", "0.25", "0.5", "0.75", "1"]),
     ):
         find_study_kind(kind).compute_now(study)
         page.goto(reverse(f"console:{name}", args=[study.slug]))
@@ -192,7 +183,9 @@ def test_no_label_of_an_axis_leaves_its_column(chromium):
 
 
 def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, researcher):
-    recruitment = add_recruitment(rating_study("mine", owner=researcher, team=team), state="draft")
+    recruitment = filled.add_recruitment(
+        rating_study("mine", owner=researcher, team=team), state="draft"
+    )
     Connection.objects.update(team=team)
     for state in ("draft", "active", "stopped"):
         Recruitment.objects.update(state=state)
@@ -203,9 +196,9 @@ def test_a_batch_for_participants_fits_a_telephone_at_each_stage(page, team, res
 
 
 def test_downloads_and_reports_are_reached_and_fit_a_telephone(page, rosa, researcher, tmp_path):
-    study = scored_study(owner=researcher)
-    find_study_kind(AGREEMENT).compute_now(study)
-    find_study_kind(REPORT).compute_now(study)
+    study = filled.scored_study(owner=researcher)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.REPORT).compute_now(study)
     page.goto(reverse("console:downloads", args=[study.slug]))
     assert_fits(page)
     page.locator("[name=license]").select_option("cc-by-4.0")
@@ -307,10 +300,10 @@ def test_every_page_of_a_collection_is_accessible_and_fits_a_telephone(page, tea
 
 def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, researcher):
     collections.filled_collection(team, researcher)
-    experiment = stored_experiment(team, researcher)
-    request_run(experiment=experiment, rules=RULES, actor=researcher)
-    trained = request_training(
-        catalogue=drawn_products(team=team, n_items=400, actor=researcher),
+    experiment = stored.stored_experiment(team, researcher)
+    stored_experiments.request_run(experiment=experiment, rules=stored.RULES, actor=researcher)
+    trained = stored_catalogues.request_training(
+        catalogue=stored_catalogues.drawn_products(team=team, n_items=400, actor=researcher),
         name="GRU-SL",
         kind="gru-sl",
         choices={"epochs": 2, "width": 8},
@@ -337,7 +330,7 @@ def test_every_page_of_experiments_fits_a_desk_and_a_telephone(page, team, resea
 def test_the_focus_is_outlined_and_on_what_was_answered(page, team, researcher):
     """A screen reader reads it first, of a page whose title is the one of before."""
     collections.filled_collection(team, researcher)
-    stored_experiment(team, researcher)
+    stored.stored_experiment(team, researcher)
     page.goto(address("new-experiment"))
     outlines = {}
     for _ in range(60):
@@ -377,13 +370,13 @@ CUT_OFF = """() => [...document.querySelectorAll(".drawn svg")].flatMap((svg) =>
 
 
 def report_dialogues(team, researcher):
-    experiment = stored_experiment(team, researcher)
+    experiment = stored.stored_experiment(team, researcher)
     users = ["base", "tol:3", "base,accepts=target and alternatives"]
-    rules = RULES | {"users": users, "seeds": [0], "n_turns": 4}
-    version = request_run(experiment=experiment, rules=rules, actor=researcher)
+    rules = stored.RULES | {"users": users, "seeds": [0], "n_turns": 4}
+    version = stored_experiments.request_run(experiment=experiment, rules=rules, actor=researcher)
     version.refresh_from_db()
-    for kind in DialogueStudy.Kind:
-        made = request_dialogue_study(
+    for kind in models.DialogueStudy.Kind:
+        made = recorded_studies.request_dialogue_study(
             kind=kind,
             title=kind.value.capitalize(),
             experiment=experiment,
@@ -392,11 +385,11 @@ def report_dialogues(team, researcher):
             actor=researcher,
         )
         study = Study.objects.get(pk=made.study_id)
-        if kind == DialogueStudy.Kind.OUTCOMES:
-            answer_outcomes(study, experiment)
+        if kind == models.DialogueStudy.Kind.OUTCOMES:
+            answered.answer_outcomes(study, experiment)
             settings = {"first": None, "chosen_on": ["random"], "margin": 0.05, "seed": 0}
         else:
-            answer_switching(study)
+            answered.answer_switching(study)
             settings = {"users": ["base", "prob:0:0.75"], "seed": 0}
         request_result(
             kind=result_kind(kind), subject=study, chosen={}, settings=settings, actor=researcher

@@ -16,18 +16,14 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from accounts.models import User
+from annotation import dataset, exceptions, label_sets, study_facts
 from annotation.agreement import study_agreement
-from annotation.dataset import LICENSES
 from annotation.disputes import add_comment
-from annotation.exceptions import LicenseUnknown
 from annotation.frames import judgment_frame, record_item_sample
-from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
-from annotation.study_facts import simulation_notice
 from annotation.study_files import file_names, row_downloads, study_downloads
-from metrics.score_tables import import_scores
-from metrics.study_files import score_frame
+from metrics import score_tables, study_files
 from presentation.records import plain_records
 from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
 from presentation.spreadsheets import from_cell
@@ -35,10 +31,9 @@ from tests.annotation import studies
 from tests.codes import message_codes, refused_naming
 from tests.console.conftest import PASSWORD
 from tests.console.filled import NOON, add_assignment, add_batch, add_scores, scored_study
+from validation import results, versions
 from validation.analysis.records import plain
 from validation.result_kinds.validation import ValidationKind
-from validation.results import correlations_of
-from validation.versions import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -52,7 +47,7 @@ def stored_full_study(stored_for_module):
     )
     first = Submission.objects.of(study).first()
     Submission.objects.filter(pk=first.pk).update(status=Submission.Status.REJECTED)
-    make_label_set(question=study.question(), rule=Rule("mean"))
+    label_sets.make_label_set(question=study.question(), rule=label_sets.Rule("mean"))
     candidate = Candidate.objects.filter(item__study=study).first()
     for text in ("=Both are right.", "No."):
         add_comment(candidate=candidate, question=study.question(), text=text, written_by=owner)
@@ -208,8 +203,8 @@ def test_the_card_states_wording_counts_agreement_and_simulation(full_study, tmp
     call_command("export_dataset", full_study.slug, folder)
     front, body = front_matter((folder / "README.md").read_text())
     assert front["annotations_creators"] == ["machine-generated"]
-    assert simulation_notice(full_study) not in front
-    assert simulation_notice(full_study) in body
+    assert study_facts.simulation_notice(full_study) not in front
+    assert study_facts.simulation_notice(full_study) in body
     assert pd.read_parquet(folder / "data/submissions.parquet")["simulated"].all()
 
 
@@ -222,12 +217,12 @@ def test_the_zip_is_the_folder_and_a_license_of_no_form_is_refused(rosa, full_st
             path = tmp_path / Path(name).relative_to(full_study.slug)
             assert archive.read(name) == path.read_bytes()
         assert len(archive.namelist()) == 6
-    with refused_naming(LicenseUnknown, *LICENSES[:2]):
+    with refused_naming(exceptions.LicenseUnknown, *dataset.LICENSES[:2]):
         call_command("export_dataset", full_study.slug, tmp_path, license="my: own\nlicense")
     where = reverse("console:download", args=[full_study.slug, "dataset.zip"])
     rosa.get(reverse("console:agreement", args=[full_study.slug]))
     assert message_codes(rosa.get(where, {"license": "a b"}, follow=True)) == ["license_unknown"]
-    assert all(LICENSES)
+    assert all(dataset.LICENSES)
 
 
 def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full_study, researcher):
@@ -394,7 +389,7 @@ def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher
     Submission.objects.filter(item__key="d9").update(status=Submission.Status.REJECTED)
     for name, frame in {
         "judgments.csv": judgment_frame(study).assign(simulated=False),
-        "scores.csv": score_frame(study),
+        "scores.csv": study_files.score_frame(study),
     }.items():
         answer = fetch(study, name)
         assert answer.streaming
@@ -414,7 +409,7 @@ def test_judgments_of_whole_items_and_scores_can_be_taken_elsewhere(fetch, resea
     content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
     path.write_bytes(content)
     there = studies.rated_study("there", owner=researcher)
-    import_scores(study=there, path=path)
+    score_tables.import_scores(study=there, path=path)
     assert fetch(there, "scores.csv").getvalue() == content
 
 
@@ -435,7 +430,7 @@ def test_agreement_and_validation_hold_what_the_pages_show(fetch, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
     content = json.loads(fetch(study, "validation.json").getvalue())
     version = ValidationKind().require(study)
-    correlations = correlations_of(StoredResults(version, with_variants=True))
+    correlations = results.correlations_of(versions.StoredResults(version, with_variants=True))
     assert content["rows"] == [plain(row) for row in correlations]
     assert content["report"] == version.number
     assert (content["study"], content["round"], content["aggregation"]) == ("scored", 1, "mean")

@@ -12,15 +12,11 @@ from playwright.sync_api import expect
 
 from annotation.imports import import_study
 from annotation.models import Judgment, Submission
-from annotation.protocols import records
-from annotation.protocols.versions import freeze, save_draft
+from annotation.protocols import records, versions
 from annotation.readers.item_files import read_responses
 from config.samples import FOLDER
-from hits.collect import collect_batch
+from hits import collect, endpoints, plans, publications
 from hits.connections import enrol_requester, enrol_worker
-from hits.endpoints import connect
-from hits.plans import draft_batch, plan_batch
-from hits.publications import publish_batch
 from marketplace import clock
 from marketplace.models import Assignment, AssignmentDraft, ProblemReport
 from tests.accessibility import accessibility_problems
@@ -42,7 +38,7 @@ def marketplace_clock():
 @pytest.fixture
 def client(live_server):
     key = enrol_requester(site_url=live_server.url, name="Test lab", test_funds_usd=Decimal(100))
-    return connect(key=key, endpoint_url=f"{live_server.url}/requester")
+    return endpoints.connect(key=key, endpoint_url=f"{live_server.url}/requester")
 
 
 @pytest.fixture
@@ -63,15 +59,15 @@ def open_site(chromium, live_server):
 
 
 def publish(study, client):
-    draft = draft_batch(
+    draft = plans.draft_batch(
         study=study,
         title=study.title,
         description="Judge what is on the page.",
         reward_usd=Decimal("0.12"),
         max_assignments=1,
     )
-    batch = plan_batch(draft=draft).batch
-    publish_batch(batch=batch, client=client)
+    batch = plans.plan_batch(draft=draft).batch
+    publications.publish_batch(batch=batch, client=client)
     return batch
 
 
@@ -184,7 +180,7 @@ def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(open_site, clien
     before = page.url
     submit_button(task).press("Enter")
     page.wait_for_url(lambda url: url != before)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     judgments = Judgment.objects.of(study).order_by("position")
     assert [judgment.value for judgment in judgments] == [10, 20, 30, 40]
     assert [judgment.position for judgment in judgments] == [0, 1, 2, 3]
@@ -582,8 +578,8 @@ def practised(client):
     )
     practice = records.Qualifications(practice=records.Practice(0.05, items))
     document = records.ProtocolDocument((POLITE,), title="Rate replies", qualifications=practice)
-    save_draft(study=study, document=document)
-    freeze(study=study)
+    versions.save_draft(study=study, document=document)
+    versions.freeze(study=study)
     return publish(study, client)
 
 
@@ -646,7 +642,7 @@ def test_two_attempts_fail_and_every_page_says_what_holds(open_site, practised, 
     press(page, task.locator("#send [type=submit]"))
     page.wait_for_url("**/worker/")
     expect(show_unmet(page).locator("a")).to_have_count(0)  # the result is still to come
-    collect_batch(batch=practised, client=client)
+    collect.collect_batch(batch=practised, client=client)
     page.reload()
     expect(show_unmet(page).locator("[data-code=not_passed]")).to_be_visible()
     assert accessibility_problems(page) == []

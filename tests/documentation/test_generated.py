@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from config.documentation import reference
+from config.documentation import prepared, reference, rendered
 from config.documentation.api_pages import api_pages
 from config.documentation.markdown import as_rendered, repository_files
-from config.documentation.prepared import ROWS, SUBJECTS, sentence, with_coverage
-from config.documentation.rendered import external_assets, with_mathml, with_row_heads
 from metrics.scorers.registry import available
 from tests.documentation.pages import DOCS, ROOT
 
@@ -50,34 +48,34 @@ def test_every_part_of_the_api_the_protocol_and_the_metrics_has_a_section():
 
 
 def test_what_is_said_of_coverage_is_what_was_measured():
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()]
+    rows = [json.loads(line) for line in prepared.ROWS.read_text().splitlines()]
     held = [
         row["first"]
         for row in rows
         if (row["part"], row["kind"], row["noted"]) == ("kappa", "interval", "")
     ]
-    text = sentence(["kappa"], "coverage.md")
+    text = prepared.sentence(["kappa"], "coverage.md")
     assert "kappa of two annotators (`kappa`): " in text
-    assert {row["part"] for row in rows} == set(SUBJECTS)
+    assert {row["part"] for row in rows} == set(prepared.SUBJECTS)
     assert f"{len(held)} settings hold the truth {min(held):.3f} to {max(held):.3f}" in text
     with pytest.raises(ValueError, match="must be of the coverage benchmark"):
-        sentence(["nothing"], "coverage.md")
-    page = with_coverage((DOCS / "statistics.md").read_text())
+        prepared.sentence(["nothing"], "coverage.md")
+    page = prepared.with_coverage((DOCS / "statistics.md").read_text())
     assert "<!-- measured" not in page
     assert page.count("**Measured**") >= 7
 
 
 def test_formulas_become_mathml_and_a_column_without_a_name_heads_its_rows():
-    html = with_mathml('<span class="arithmatex">\\(a &lt; b\\)</span> for $0.25')
+    html = rendered.with_mathml('<span class="arithmatex">\\(a &lt; b\\)</span> for $0.25')
     assert "<math" in html
     assert "<mo>&#x0003C;</mo>" in html
     assert html.endswith(" for $0.25")
     rows = "<tbody><tr>\n<td><strong>a</strong></td>\n<td>1</td></tr></tbody></table>"
     unnamed = f"<table><thead><tr>\n<th></th>\n<th>x</th></tr></thead>{rows}"
-    assert with_row_heads(unnamed).count('<th scope="row">') == 1
-    assert '<th scope="row"><strong>a</strong></th>\n<td>1</td>' in with_row_heads(unnamed)
+    assert rendered.with_row_heads(unnamed).count('<th scope="row">') == 1
+    assert '<th scope="row"><strong>a</strong></th>\n<td>1</td>' in rendered.with_row_heads(unnamed)
     named = unnamed.replace("<th></th>", "<th>y</th>")
-    assert with_row_heads(named) == named
+    assert rendered.with_row_heads(named) == named
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ def test_formulas_become_mathml_and_a_column_without_a_name_heads_its_rows():
     ],
 )
 def test_what_a_page_fetches_from_elsewhere_is_noticed(html, found):
-    assert len(external_assets(html)) == found
+    assert len(rendered.external_assets(html)) == found
 
 
 def test_links_of_the_repositorys_pages_lead_into_the_site():

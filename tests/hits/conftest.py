@@ -6,17 +6,14 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from annotation.models import Item, Study
-from hits.models import Batch
-from hits.questions import task_page
+from hits import models, questions
 from marketplace import clock
 from marketplace.models import WorkerAccount
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page
-from tests.hits.frames import Frame, frame_of
-from tests.hits.samples import alternatives_item, rating_item
+from tests.hits import frames, samples, work
 from tests.hits.wire import Wire, wire_of
-from tests.hits.work import collected_work, requester_keys
 from tests.marketplace.conftest import assert_ledger_balances
 
 
@@ -30,7 +27,7 @@ def marketplace_clock() -> Iterator[None]:
 
 @pytest.fixture
 def keys(db: None) -> dict[str, str]:
-    return requester_keys()
+    return work.requester_keys()
 
 
 @pytest.fixture
@@ -55,8 +52,8 @@ def funded_site(live_server: Any, settings: Any) -> str:
 def stored_work(stored_for_module: None) -> dict[str, str]:
     """The keys of a requester of whom Ann has done three HITs of $1.00, for all tests of a module:
     its `keys` are these."""
-    keys = requester_keys()
-    collected_work(rating_study(), keys, "ann")
+    keys = work.requester_keys()
+    work.collected_work(rating_study(), keys, "ann")
     return keys
 
 
@@ -102,9 +99,9 @@ def study(db: None) -> Study:
 
 
 @pytest.fixture
-def batch(study: Study, wire: Wire) -> Batch:
+def batch(study: Study, wire: Wire) -> models.Batch:
     """The study's one, which a module has stored; the ledger balances after each test."""
-    return Batch.objects.get(study=study)
+    return models.Batch.objects.get(study=study)
 
 
 @pytest.fixture
@@ -127,21 +124,21 @@ def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def rating(db: None) -> Item:
-    return rating_item()
+    return samples.rating_item()
 
 
 @pytest.fixture
 def alternatives(db: None) -> Item:
-    return alternatives_item()
+    return samples.alternatives_item()
 
 
 @pytest.fixture
-def rating_frame(rating: Item) -> Iterator[Frame]:
-    with frame_of(task_page(rating)) as frame:
+def rating_frame(rating: Item) -> Iterator[frames.Frame]:
+    with frames.frame_of(questions.task_page(rating)) as frame:
         yield frame
 
 
 @pytest.fixture
-def alternatives_frame(alternatives: Item) -> Iterator[Frame]:
-    with frame_of(task_page(alternatives)) as frame:
+def alternatives_frame(alternatives: Item) -> Iterator[frames.Frame]:
+    with frames.frame_of(questions.task_page(alternatives)) as frame:
         yield frame

@@ -5,22 +5,17 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from hits import connections
-from hits.collect import collect_batch
+from hits import collect, connections, exceptions, sending
 from hits.contacts import answer_appeal, connections_with_rejections, fetch_appeals, send_answers
 from hits.decisions import REJECT, decide, send_decisions
-from hits.exceptions import DecisionRefused, MarketplaceUnreachable
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
-from hits.sending import retry_refused
 from marketplace.models import Appeal as AppealThere
 from tests.codes import refused
 from tests.console.filled import add_assignment
-from tests.hits import cutting_proxy as cuts
+from tests.hits import cutting_proxy as cuts, work
 from tests.hits.cutting_proxy import cutting_proxy
 from tests.hits.foreign_site import foreign_site
-from tests.hits.work import hand_in, hit_on, published_batch
-from work.execution import run_job
-from work.tasks import request_job
+from work import execution, tasks
 
 REASON, ANSWER = "I read it twice.", "We looked again."
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,9 +23,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def rejection(site, study, client, ann):
-    batch = published_batch(study, client)
-    hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
-    collect_batch(batch=batch, client=client)
+    batch = work.published_batch(study, client)
+    work.hand_in(ann, work.hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    collect.collect_batch(batch=batch, client=client)
     decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
     send_decisions(batch=batch, client=client)
     return Assignment.objects.select_related("hit__batch__connection").get()
@@ -54,7 +49,7 @@ def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server,
     row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
     assert row.reason == REASON
     answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
-    with refused(DecisionRefused, "answered_already"):
+    with refused(exceptions.DecisionRefused, "answered_already"):
         answer_appeal(appeal=row, answer="No.", actor=rosa, study=study)
     assert (send_answers(study=study), send_answers(study=study)) == (1, 0)
     page = http.get("/worker/dashboard/").content.decode()
@@ -75,7 +70,7 @@ def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, an
     Assignment.objects.filter(pk=add_assignment(hit).pk).update(
         status=Assignment.Status.REJECTED, submitted_at=timezone.now()
     )
-    run_job(request_job(kind="collect_appeals").pk)
+    execution.run_job(tasks.request_job(kind="collect_appeals").pk)
     assert Appeal.objects.get().assignment == rejection
     assert connections_with_rejections() == [away]
 
@@ -106,7 +101,7 @@ def test_a_lost_answer_is_sent_until_it_arrives(rejection, study, settings, site
         row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
         answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
         proxy.cut("Assay", how, 1, 2, 3)
-        with pytest.raises(MarketplaceUnreachable):
+        with pytest.raises(exceptions.MarketplaceUnreachable):
             send_answers(study=study)
         row.refresh_from_db()
         assert row.state == "intended"
@@ -135,6 +130,6 @@ def test_an_answer_not_taken_says_why_and_is_sent_again(rejection, study, settin
         there.update(answer="")
     row.refresh_from_db()
     assert (row.state, bool(row.problem)) == ("refused", True)
-    assert retry_refused(study=study) == 1
+    assert sending.retry_refused(study=study) == 1
     assert send_answers(study=study) == 1
     assert there.get().answer == ANSWER

@@ -4,19 +4,11 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from annotation.agreement import study_agreement
-from annotation.frames import judgment_frame
-from annotation.label_sets import Rule, make_label_set
+from annotation import agreement, frames, label_sets
 from annotation.models import Study, Submission
-from hits.changes import end_batch
-from hits.collect import collect_batch
-from hits.exceptions import BatchUnfit, ChangeUnfit, StudyUnfinished
-from hits.models import Assignment, Batch, Hit
-from hits.plans import add_hits
-from hits.studies import archive_study, restore_study, unfinished_work
+from hits import changes, collect, exceptions, models, plans, studies
 from marketplace.models import PayoutBatch, WorkerAccount
-from marketplace.money import transfers
-from marketplace.money.reconciliation import audit
+from marketplace.money import reconciliation, transfers
 from marketplace.people.erasure import erase_worker
 from retrieval.exports.qrels import stream_label_qrels, stream_qrels
 from tests.annotation.studies import alternatives_study, rating_study
@@ -35,40 +27,40 @@ def study():
 @pytest.fixture
 def batch(study):
     batch = add_batch(study, n_published=1)
-    Batch.objects.update(publishing_started_at=timezone.now())
+    models.Batch.objects.update(publishing_started_at=timezone.now())
     return batch
 
 
 def test_a_study_without_batches_goes_in_and_out_and_both_are_logged(study):
-    archive_study(study=study, actor=None)
+    studies.archive_study(study=study, actor=None)
     assert list(Study.objects.archived()) == [study]
-    archive_study(study=study, actor=None)
-    restore_study(study=study, actor=None)
+    studies.archive_study(study=study, actor=None)
+    studies.restore_study(study=study, actor=None)
     assert list(Study.objects.current()) == [study]
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["study.archive", "study.restore"]
 
 
 def test_what_is_on_offer_or_waits_for_a_decision_holds_it_back(study, batch):
-    add_assignment(Hit.objects.of(batch).first())
-    assert codes_of(unfinished_work(study)) == ["open_batches", "undecided_work"]
-    with pytest.raises(StudyUnfinished):
-        archive_study(study=study, actor=None)
-    Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
-    assert codes_of(unfinished_work(study)) == ["undecided_work"]
-    Assignment.objects.update(status=Assignment.Status.APPROVED)
-    archive_study(study=study, actor=None)
+    add_assignment(models.Hit.objects.of(batch).first())
+    assert codes_of(studies.unfinished_work(study)) == ["open_batches", "undecided_work"]
+    with pytest.raises(exceptions.StudyUnfinished):
+        studies.archive_study(study=study, actor=None)
+    models.Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
+    assert codes_of(studies.unfinished_work(study)) == ["undecided_work"]
+    models.Assignment.objects.update(status=models.Assignment.Status.APPROVED)
+    studies.archive_study(study=study, actor=None)
     assert Study.objects.archived().exists()
 
 
 def test_nothing_of_an_archived_study_is_launched_or_changed(study, batch):
     Study.objects.update(archived_at=timezone.now())
-    with refused(BatchUnfit, "archived"):
+    with refused(exceptions.BatchUnfit, "archived"):
         batch_of(study, round=2)
-    with refused(BatchUnfit, "archived"):
-        add_hits(batch=batch)
-    with refused(ChangeUnfit, "archived"):
-        end_batch(batch=batch, actor=None)
+    with refused(exceptions.BatchUnfit, "archived"):
+        plans.add_hits(batch=batch)
+    with refused(exceptions.ChangeUnfit, "archived"):
+        changes.end_batch(batch=batch, actor=None)
 
 
 @pytest.fixture
@@ -79,18 +71,18 @@ def judged(client, make_worker):
         ticks = {"clog": clog, "pump": 0, "flat": flat}
         answer = hand_in(make_worker(name), hit_on(batch, "boot"), ticks)
         client.approve_assignment(AssignmentId=answer)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     transfers.make_batch()
     transfers.mark_paid(PayoutBatch.objects.get().payouts.all())
     return study, batch
 
 
 def numbers(study):
-    rule = Rule(method="majority")
-    label_set = make_label_set(question=study.questions.get(), rule=rule).label_set
+    rule = label_sets.Rule(method="majority")
+    label_set = label_sets.make_label_set(question=study.questions.get(), rule=rule).label_set
     return {
-        "judgments": judgment_frame(study).to_csv(index=False),
-        "agreement": repr(study_agreement(study)),
+        "judgments": frames.judgment_frame(study).to_csv(index=False),
+        "agreement": repr(agreement.study_agreement(study)),
         "qrels": "".join(stream_qrels(study)).splitlines(),
         "labels": "".join(stream_label_qrels(label_set)).splitlines(),
     }
@@ -101,15 +93,15 @@ def test_agreement_labels_and_qrels_are_unchanged_to_the_last_digit(judged, clie
     study, batch = judged
     before = numbers(study)
     assert len(before["qrels"]) == 3
-    coefficients = study_agreement(study).questions[0].coefficients
+    coefficients = agreement.study_agreement(study).questions[0].coefficients
     [alpha] = [each.value for each in coefficients if each.name == "krippendorff_alpha"]
     assert 0 < alpha < 1
     for worker in WorkerAccount.objects.all():
         erase_worker(worker)
         assert numbers(study) == before
     # What is lost and collected again is the same: the marketplace keeps it by the pseudonym.
-    Assignment.objects.all().delete()
+    models.Assignment.objects.all().delete()
     Submission.objects.all().delete()
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert numbers(study) == before
-    assert audit() == []
+    assert reconciliation.audit() == []

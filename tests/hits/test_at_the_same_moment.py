@@ -9,11 +9,8 @@ from django.db import connection
 
 from accounts.models import User
 from annotation.models import Judgment, Submission
-from hits.collect import collect_batch
-from hits.decisions import decide, send_decisions
-from hits.drafts import draft_decision
+from hits import collect, decisions, drafts, publications
 from hits.models import Assignment, Batch, DraftDecision, Hit
-from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.boto_clients import in_process_client
 from tests.hits.processes import environment, run_at_once
@@ -46,20 +43,20 @@ def lab(transactional_db, keys):
 @pytest.mark.slow
 def test_a_batch_is_published_collected_and_paid_once_however_many_do_it(lab, ann, bob):
     batch = batch_of(rating_study(), reward_usd="1.00", max_assignments=2)
-    at_once(lambda: publish_batch(batch=Batch.objects.get(), client=lab))
+    at_once(lambda: publications.publish_batch(batch=Batch.objects.get(), client=lab))
     there = {hit["HITId"] for hit in hits_there(lab)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
     assert (len(there), balance_of(lab)) == (3, ("4.00", "6.00"))
     for worker in (ann, bob):
         for hit in Hit.objects.of(batch):
             hand_in(worker, hit, {"alpha": 10, "beta": 20})
-    results = at_once(lambda: collect_batch(batch=Batch.objects.get(), client=lab))
+    results = at_once(lambda: collect.collect_batch(batch=Batch.objects.get(), client=lab))
     assert sum(result.n_new for result in results) == 6
     assert Assignment.objects.count() == Submission.objects.count() == 6
     assert Judgment.objects.count() == 12
     assert not Assignment.objects.exclude(problem="").exists()
-    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
-    results = at_once(lambda: send_decisions(batch=Batch.objects.get(), client=lab))
+    decisions.decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    results = at_once(lambda: decisions.send_decisions(batch=Batch.objects.get(), client=lab))
     assert sum(result.n_approved for result in results) == 6
     assert balance_of(lab) == ("4.00", "0.00")
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
@@ -68,15 +65,15 @@ def test_a_batch_is_published_collected_and_paid_once_however_many_do_it(lab, an
 def test_what_another_run_sent_meanwhile_is_counted_by_that_run_alone(lab, keys, ann):
     batch = published_batch(rating_study(n_items=1), lab, reward_usd="1.00")
     hand_in(ann, Hit.objects.get(), {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=lab)
-    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    collect.collect_batch(batch=batch, client=lab)
+    decisions.decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
     others, slower = [], in_process_client(keys)
 
     def be_overtaken(**_):
-        others.append(send_decisions(batch=batch, client=lab))
+        others.append(decisions.send_decisions(batch=batch, client=lab))
 
     slower.meta.events.register_first("before-call.mturk.ApproveAssignment", be_overtaken)
-    mine = send_decisions(batch=batch, client=slower)
+    mine = decisions.send_decisions(batch=batch, client=slower)
     assert [other.n_approved for other in others] == [1]
     assert (mine.n_approved, mine.n_decided_before, mine.rewards_usd) == (0, 0, 0)
 
@@ -85,9 +82,9 @@ def test_a_decision_that_is_pressed_several_times_is_drafted_once(lab, ann):
     rosa = User.objects.create_user("rosa")
     batch = published_batch(rating_study(n_items=1), lab)
     hand_in(ann, Hit.objects.get(), {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=lab)
+    collect.collect_batch(batch=batch, client=lab)
     assignment = Assignment.objects.get()
-    at_once(lambda: draft_decision(reviewer=rosa, assignment=assignment, action="approve"))
+    at_once(lambda: drafts.draft_decision(reviewer=rosa, assignment=assignment, action="approve"))
     assert DraftDecision.objects.get().action == "approve"
 
 

@@ -4,13 +4,10 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
 from annotation.access import give_to_team
-from hits import changes, publications
-from hits.collect import collect_batch
+from hits import changes, collect, decisions, publications
 from hits.costs import rooms_of, set_budget
-from hits.decisions import decide, send_decisions
 from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
 from hits.publications import publish_batch
@@ -78,10 +75,10 @@ def test_an_interrupted_change_goes_on_where_it_was(batch, client, wire, fault):
 
 
 def test_a_budget_holds_for_more_assignments(batch, study):
-    ada = User.objects.create_user("ada")
+    ada = models.User.objects.create_user("ada")
     study.owner = ada
     study.save()
-    give_to_team(study=study, team=create_team(name="Lab", owner=ada), actor=ada)
+    give_to_team(study=study, team=teams.create_team(name="Lab", owner=ada), actor=ada)
     # Six assignments at 0.10 are committed.
     set_budget(study=study, cap_usd=Decimal("0.89"), actor=ada)
     with pytest.raises(OverBudget):
@@ -171,10 +168,10 @@ def test_rejected_and_expired_work_is_offered_again(batch, client, ann, bob, mak
     hand_in(ann, hit_on(batch, "d0"), VALUES)
     hand_in(bob, hit_on(batch, "d0"), VALUES)
     hand_in(ann, hit_on(batch, "d1"), VALUES)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     of_bob = Assignment.objects.filter(worker__worker_id=bob.worker_id)
-    decide(assignments=of_bob, decision=Assignment.Decision.REJECT, feedback="Not read.")
-    send_decisions(batch=batch, client=client)
+    decisions.decide(assignments=of_bob, decision=Assignment.Decision.REJECT, feedback="Not read.")
+    decisions.send_decisions(batch=batch, client=client)
     changes.end_batch(batch=batch, actor=None)
     batch.refresh_from_db()
     changes.apply_changes(batch=batch, client=client)
@@ -189,7 +186,7 @@ def test_rejected_and_expired_work_is_offered_again(batch, client, ann, bob, mak
     for item in ("d0", "d1", "d2"):
         hand_in(cat, hit_on(batch, item), VALUES)
     hand_in(dan, hit_on(batch, "d2"), VALUES)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert changes.missing_assignments(batch).hits == ()
     assert Assignment.objects.of(batch).exclude(status="Rejected").count() == 6
 

@@ -10,27 +10,15 @@ from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation import frames, study_facts, study_files
 from annotation.agreement import study_agreement
-from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
+from annotation.protocols import records, versions
 from annotation.protocols.documents import plain_document
-from annotation.protocols.records import (
-    Consent,
-    ProtocolDocument,
-    ProtocolQuestion,
-    QuestionCheck,
-)
 from annotation.protocols.validation import document_faults
-from annotation.protocols.versions import document_of_rows, save_draft
-from annotation.study_facts import COLLECT_NEW, request_study_job
-from annotation.study_files import study_download
-from hits import endpoints
-from hits.answers import read_answer_text
-from hits.changes import apply_changes, end_batch
+from hits import answers, changes, endpoints, exceptions, questions
 from hits.collect import CHUNK, awaited_hits, collect_batch, read_assignments
-from hits.exceptions import AnswerUnreadable, MarketplaceUnreachable
 from hits.models import Assignment, Batch, Connection, Hit, Worker
-from hits.questions import consent_fingerprint
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
@@ -39,9 +27,8 @@ from tests.codes import refused
 from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import answer_to, batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
-from work.execution import run_job
+from work import execution, tasks
 from work.models import Job
-from work.tasks import request_job
 
 LIST = "ListAssignmentsForHIT"
 
@@ -71,7 +58,7 @@ def test_an_answer_becomes_judgments_with_places_and_times_once(study, client, a
 
 
 def rows(study, *columns):
-    return sorted(judgment_frame(study)[list(columns)].itertuples(index=False, name=None))
+    return sorted(frames.judgment_frame(study)[list(columns)].itertuples(index=False, name=None))
 
 
 def expire(batch: Batch) -> None:
@@ -85,7 +72,7 @@ def study_values(study):
     names += ["seconds", "accepted_at", "submitted_at", "assignment__assignment_id"]
     names += ["justification"]
     submissions = Submission.objects.of(study).values_list(*names)
-    judgments = judgment_frame(study, accepted=False).itertuples(index=False, name=None)
+    judgments = frames.judgment_frame(study, accepted=False).itertuples(index=False, name=None)
     return sorted(map(repr, submissions)), sorted(map(repr, judgments))
 
 
@@ -101,9 +88,9 @@ def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client
 
 def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, ann, bob):
     study = rating_study(n_items=1, questions=())
-    rating = ProtocolQuestion("fit", "likert", "How fitting?", points=("no", "", "yes"))
-    offered = ProtocolDocument((replace(rating, cannot_tell=True),), title="Rate")
-    save_draft(study=study, document=offered)
+    rating = records.ProtocolQuestion("fit", "likert", "How fitting?", points=("no", "", "yes"))
+    offered = records.ProtocolDocument((replace(rating, cannot_tell=True),), title="Rate")
+    versions.save_draft(study=study, document=offered)
     batch = published_batch(study, client, max_assignments=2)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 2, "beta": "cannot_tell"})
     hand_in(bob, hit_on(batch, "d0"), {"alpha": 2, "beta": 3})
@@ -112,7 +99,7 @@ def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, 
     assert found == [("alpha", 2), ("alpha", 2), ("beta", 3)]
     [agreement] = study_agreement(study).questions
     assert (agreement.alpha.n_items, agreement.alpha.n_items_dropped) == (1, 1)
-    lines = "".join(study_download("missing.csv").write(study)).splitlines()
+    lines = "".join(study_files.study_download("missing.csv").write(study)).splitlines()
     [record] = csv.DictReader(lines)
     assert (record["candidate"], record["question"]) == ("beta", "fit")
     assert (record["reason"], record["seconds"]) == ("cannot_tell", "1.5")
@@ -120,10 +107,14 @@ def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, 
     # Only if it is offered, and never by an attention check.
     hit = hit_on(batch, "d0")
     answer = json.dumps(answer_to(hit, {"alpha": "cannot_tell", "beta": 1}))
-    with refused(AnswerUnreadable, "not_a_number"):
-        read_answer_text(answer, hit.item, ProtocolDocument((rating,), title="Rate"))
-    check = replace(rating, name="check", cannot_tell=True, check=QuestionCheck(value=2))
-    [fault] = document_faults(plain_document(ProtocolDocument((rating, check), title="Rate")))
+    with refused(exceptions.AnswerUnreadable, "not_a_number"):
+        answers.read_answer_text(
+            answer, hit.item, records.ProtocolDocument((rating,), title="Rate")
+        )
+    check = replace(rating, name="check", cannot_tell=True, check=records.QuestionCheck(value=2))
+    [fault] = document_faults(
+        plain_document(records.ProtocolDocument((rating, check), title="Rate"))
+    )
     assert (fault.path, fault.code) == (("questions", 1, "cannot_tell"), "attention_check")
 
 
@@ -172,13 +163,13 @@ def test_unreadable_answers_are_kept_and_stop_no_other(study, client, make_worke
 
 
 def test_an_impossible_time_of_consent_is_noted_and_stops_no_other(study, client, ann, bob):
-    document = document_of_rows(study, study.questions.all())
+    document = versions.document_of_rows(study, study.questions.all())
     (question,) = document.questions
     question = replace(question, low_label="Bad", high_label="Good")
-    document = replace(document, questions=(question,), consent=Consent("Agreed.", ""))
-    save_draft(study=study, document=document)
+    document = replace(document, questions=(question,), consent=records.Consent("Agreed.", ""))
+    versions.save_draft(study=study, document=document)
     batch = published_batch(study, client, max_assignments=2)
-    text = consent_fingerprint(batch.document)
+    text = questions.consent_fingerprint(batch.document)
     for worker, at in ((ann, "0001-01-01T00:00:00+14:00"), (bob, timezone.now().isoformat())):
         consent = {"text": text, "at": at}
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, consent=consent)
@@ -216,14 +207,14 @@ def test_decisions_made_elsewhere_reach_the_study_and_its_version(study, client,
     hand_in(ann, hit_on(batch, "d1"), {"alpha": 1, "beta": 2})
     assert version() == 0
     collect_batch(batch=batch, client=client)
-    assert (version(), len(judgment_frame(study))) == (3, 6)
+    assert (version(), len(frames.judgment_frame(study))) == (3, 6)
     client.approve_assignment(AssignmentId=first)
     assert collect_batch(batch=batch, client=client).n_hits == 3
     assert version() == 3
     client.reject_assignment(AssignmentId=second, RequesterFeedback="Too quick.")
     collect_batch(batch=batch, client=client)
-    assert (version(), len(judgment_frame(study))) == (4, 4)
-    assert len(judgment_frame(study, accepted=False)) == 6
+    assert (version(), len(frames.judgment_frame(study))) == (4, 4)
+    assert len(frames.judgment_frame(study, accepted=False)) == 6
     statuses = ["approved", "rejected", "submitted"]
     assert sorted(Submission.objects.values_list("status", flat=True)) == statuses
     assert wire.calls["GetHIT"] == 0  # before it may have expired
@@ -296,13 +287,13 @@ def test_workers_are_strangers_to_the_study(study, client, ann, bob):
     collect_batch(batch=batch, client=client)
     fields = tables()
     del fields["Worker"], fields["Assignment"]
-    frame_text = judgment_frame(study).to_csv()
+    frame_text = frames.judgment_frame(study).to_csv()
     for worker in (ann, bob):
         assert Worker.objects.filter(worker_id=worker.worker_id).exists()
         for text in (repr(fields), frame_text):
             assert worker.worker_id not in text
             assert f"'{worker.user.username}'" not in text
-    assert judgment_frame(study)["annotator"].nunique() == 2
+    assert frames.judgment_frame(study)["annotator"].nunique() == 2
     # In another study the same worker is another annotator.
     other = rating_study("other")
     batch = published_batch(other, client)
@@ -334,7 +325,7 @@ def test_a_stopped_collection_goes_on_where_it_was(study, wire, client, ann, fau
     for position in range(3):
         hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
     wire.fail(LIST, fault, at=3)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         collect_batch(batch=batch, client=client)
     assert 0 < Assignment.objects.count() < 3
     collect_batch(batch=batch, client=client)
@@ -382,8 +373,8 @@ def test_answers_are_collected_while_any_are_awaited(batch, look, ann, bob):
         hand_in(worker, hit_on(batch, "d0"), VALUES)
     assert (look(), Submission.objects.count()) == (["done"], 2)
     # A marketplace is not asked again at once.
-    run_job(request_job(kind="collect_all").pk)
-    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
+    execution.run_job(tasks.request_job(kind="collect_all").pk)
+    assert not Job.objects.of_kind(study_facts.COLLECT_NEW).queued().exists()
     others = {hit_on(batch, "d1"), hit_on(batch, "d2")}
     assert set(awaited_hits(batch)) == others
     for worker in (ann, bob):
@@ -406,9 +397,9 @@ def batch(site, study, client):
 def look() -> Callable[[], list[str]]:
     def results() -> list[str]:
         Batch.objects.update(collected_at=timezone.now() - timedelta(hours=1))
-        run_job(request_job(kind="collect_all").pk)
-        queue = Job.objects.of_kind(COLLECT_NEW).queued().values_list("pk", flat=True)
-        return [run_job(pk) for pk in list(queue)]
+        execution.run_job(tasks.request_job(kind="collect_all").pk)
+        queue = Job.objects.of_kind(study_facts.COLLECT_NEW).queued().values_list("pk", flat=True)
+        return [execution.run_job(pk) for pk in list(queue)]
 
     return results
 
@@ -417,8 +408,8 @@ def look() -> Callable[[], list[str]]:
 @pytest.mark.slow
 def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
-    end_batch(batch=batch, actor=None, is_closed=True)
-    apply_changes(batch=Batch.objects.get(), client=client)
+    changes.end_batch(batch=batch, actor=None, is_closed=True)
+    changes.apply_changes(batch=Batch.objects.get(), client=client)
     assert (look(), Submission.objects.count()) == (["done"], 1)
     assert list(Hit.objects.of(batch).values_list("n_answers", flat=True)) == [1, 0, 0]
     assert look() == []
@@ -431,7 +422,7 @@ def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, se
     earlier = timezone.now() - timedelta(minutes=11)
     assert Connection.objects.get().problem
     Connection.objects.update(failed_at=earlier)
-    Job.objects.of_kind(COLLECT_NEW).update(finished_at=earlier)
+    Job.objects.of_kind(study_facts.COLLECT_NEW).update(finished_at=earlier)
     assert look() == ["failed"]
 
 
@@ -439,10 +430,10 @@ def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, se
 def test_a_collection_outlasts_a_marketplace_that_is_away(batch, ann, settings, monkeypatch):
     monkeypatch.setattr(endpoints, "PATIENCE", Config(retries={"total_max_attempts": 1}))
     hand_in(ann, hit_on(batch, "d0"), VALUES)
-    job = request_study_job(study=batch.study, kind=COLLECT_NEW)
+    job = study_facts.request_study_job(study=batch.study, kind=study_facts.COLLECT_NEW)
     address = settings.MARKETPLACE_ENDPOINT_URL
     settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:1/requester"
-    assert run_job(job.pk) == "queued"
+    assert execution.run_job(job.pk) == "queued"
     settings.MARKETPLACE_ENDPOINT_URL = address
-    assert run_job(job.pk) == "done"
+    assert execution.run_job(job.pk) == "done"
     assert Submission.objects.count() == 1

@@ -5,14 +5,10 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
+from annotation import frames, models
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
-from annotation.frames import judgment_frame
-from annotation.models import Submission
-from hits import exceptions
+from hits import connections, costs, decisions, exceptions
 from hits.collect import collect_batch
-from hits.connections import site_connection
-from hits.costs import set_budget
-from hits.decisions import decide
 from hits.models import Assignment, Batch, Connection, Hit, Payment
 from marketplace.models import BonusPayment, Hit as MarketplaceHit, WorkerBlock
 from tests.annotation.importing import command_output
@@ -67,13 +63,13 @@ def test_the_whole_loop_and_again_changes_nothing(study, site, client):
     assert collect() == ["6", "3"]
     # Approvals that were written down and not sent are counted, too.
     four = Assignment.objects.filter(pk__in=Assignment.objects.values("pk")[:4])
-    decide(assignments=four, decision=Assignment.Decision.APPROVE)
+    decisions.decide(assignments=four, decision=Assignment.Decision.APPROVE)
     preview = approve(dry_run=True)
     assert (preview["would_approve"], preview["rewards_usd"]) == (6, "0.60")
     assert balance_of(client) == ("9.40", "0.60")
     assert (approve()["n_approved"], balance_of(client)) == (6, ("9.40", "0.00"))
-    assert len(judgment_frame(study)) == 12
-    assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
+    assert len(frames.judgment_frame(study)) == 12
+    assert set(models.Submission.objects.values_list("status", flat=True)) == {"approved"}
     Batch.objects.update(collected_at=None)  # when it was asked, which is later
     before = tables(), balance_of(client), hits_there(client)
     published_for_two(site)
@@ -86,7 +82,7 @@ def test_the_whole_loop_and_again_changes_nothing(study, site, client):
 
 def test_without_a_key_a_dry_run_works_and_nothing_is_kept(study, settings):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
-    site_connection()  # a migration makes it, and flushing took it away
+    connections.site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     report = json.loads(publish(assignments=2, dry_run=True, json=True))
     assert (report["hits"], report["assignments"], report["total_usd"]) == (3, 6, "0.60")
@@ -122,7 +118,7 @@ def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client
     facts = {"title": "T", "description": "D", "reward_usd": Decimal("0.10")}
     other = Batch.objects.create(study=study, connection=elsewhere, **facts)
     publish()
-    assert Batch.objects.exclude(pk=other.pk).get().connection == site_connection()
+    assert Batch.objects.exclude(pk=other.pk).get().connection == connections.site_connection()
     Hit.objects.filter(pk=Hit.objects.first().pk).update(hit_id="")
     item = study.items.create(key="d3", context="Context 3", position=3)
     add_candidates(item, ["alpha", "beta"], are_systems=True)
@@ -134,7 +130,7 @@ def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client
 
 @pytest.mark.usefixtures("study")
 def test_without_money_or_a_marketplace_nothing_is_published(client, settings, monkeypatch):
-    site_connection()  # a migration makes it, and flushing took it away
+    connections.site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     with refused_naming(exceptions.FundsMissing, "$18.00", "$10.00"):
         command_output("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
@@ -152,7 +148,7 @@ def test_an_unknown_study_is_told(study, settings):
     """One that was never published asks nothing of the marketplace."""
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
     facts = {"title": "T", "description": "D", "reward_usd": Decimal("0.10")}
-    Batch.objects.create(study=study, connection=site_connection(), **facts)
+    Batch.objects.create(study=study, connection=connections.site_connection(), **facts)
     with refused_naming(StudyUnknown, "nothing-such"):
         command_output("publish_study", "nothing-such", reward=Decimal("0.10"))
     for command in ("collect_study", "approve_study", "replay_crowd"):
@@ -168,7 +164,7 @@ def test_only_what_could_be_read_and_is_not_rejected_is_approved(study, site, cl
     submit(bob, Hit.objects.first().hit_id, answer="nonsense")
     assert collect() == ["1", "3", "1"]
     one = Assignment.objects.filter(pk=Assignment.objects.exclude(submission=None).first().pk)
-    decide(assignments=one, decision=Assignment.Decision.REJECT, feedback="Not read.")
+    decisions.decide(assignments=one, decision=Assignment.Decision.REJECT, feedback="Not read.")
     outcome = approve()
     assert (outcome["n_approved"], outcome["n_rejected"]) == (2, 1)
     unread = Assignment.objects.get(submission=None)
@@ -245,7 +241,7 @@ def test_submissions_are_rejected_with_their_reason_and_a_part(ids, client):
 @pytest.mark.slow
 def test_a_part_needs_no_more_budget_than_the_reward_that_it_stands_for(ids, study, client):
     # Three assignments of $1.00 are committed, and no cent is left.
-    set_budget(study=study, cap_usd=Decimal("3.00"), actor=None)
+    costs.set_budget(study=study, cap_usd=Decimal("3.00"), actor=None)
     options = {"assignment": [ids[0]], "reason": "Half is missing."}
     command_output("reject_submissions", "ratings", part=Decimal("0.40"), **options)
     assert statuses()[ids[0]] == "Rejected"

@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from encryption import UndecryptableSecret, decrypt
-from hits import exceptions
+from hits import exceptions, limits, models
 from hits.account_requests import request_connection
 from hits.connections import (
     balance_usd,
@@ -19,15 +19,12 @@ from hits.connections import (
     site_connection,
 )
 from hits.endpoints import AccessKey
-from hits.limits import marketplace_at
-from hits.models import Connection
 from marketplace.models import Requester
 from marketplace.people.enrolment import issue_access_key
 from tests.annotation.importing import command_output
 from tests.codes import refused
-from work.execution import run_job
+from work import execution, tasks
 from work.models import Job
-from work.tasks import request_job
 
 INTERNAL_HOSTS = ["127.0.0.1:9", "169.254.169.254", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]"]
 INTERNAL_HOSTS += ["[64:ff9b::7f00:1]", "[::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "localhost"]
@@ -72,7 +69,7 @@ def test_a_connection_has_a_name_once_and_its_secret_is_stored_encrypted(key, te
     connect_marketplace(team=create_team(name="Other", owner=ada), name="Lab", key=key, actor=ada)
     # A closed one stays in the audit log.
     close_connection(connection=connection, actor=ada)
-    assert not Connection.objects.of(team).usable().exists()
+    assert not models.Connection.objects.of(team).usable().exists()
     actions = AuditEntry.objects.of(team).values_list("action", flat=True)
     assert list(actions)[:2] == ["connection.close", "connection.create"]
 
@@ -90,7 +87,7 @@ def test_a_connection_has_a_name_once_and_its_secret_is_stored_encrypted(key, te
 def test_an_address_is_one_marketplace_however_it_is_spelled(settings, address, name, fees):
     settings.SITE_URL = "https://assay.example.org"
     settings.MARKETPLACE_ENDPOINT_URL = "https://assay.example.org/requester"
-    there = marketplace_at(address)
+    there = limits.marketplace_at(address)
     assert (there.name, there.fees) == (name, fees)
 
 
@@ -100,13 +97,13 @@ def test_a_request_that_failed_keeps_no_key(funded_site, team, ada):
         return request_connection(team=team, key=AccessKey("AKIAX", "y"), actor=ada, **facts)
 
     failed = request()
-    assert run_job(failed.pk) == "failed"
+    assert execution.run_job(failed.pk) == "failed"
     failed.refresh_from_db()
     assert (failed.arguments["encrypted_secret"], failed.arguments["name"]) == ("", "Lab")
     stopped = request()
     Job.objects.filter(pk=stopped.pk).update(state=Job.State.STOPPED)
     waiting = request()
-    run_job(request_job(kind="forget_secrets").pk)
+    execution.run_job(tasks.request_job(kind="forget_secrets").pk)
     stopped.refresh_from_db()
     waiting.refresh_from_db()
     assert stopped.arguments["encrypted_secret"] == ""
@@ -117,7 +114,7 @@ def test_a_request_that_failed_keeps_no_key(funded_site, team, ada):
 def test_what_was_published_at_amazon_says_that_it_has_closed(name):
     with refused(exceptions.ProfileUnknown, "amazon_closed"):
         site_connection(name)
-    connection, _ = Connection.objects.get_or_create(
+    connection, _ = models.Connection.objects.get_or_create(
         team=None, name=name, defaults={"marketplace": name, "fees": "mturk"}
     )
     with refused(exceptions.ProfileUnknown, "amazon_closed"):
@@ -145,7 +142,7 @@ def test_a_connection_that_cannot_be_made_is_not_stored(key, team, ada, settings
     for host in INTERNAL_HOSTS:
         with refused(exceptions.ConnectionUnfit, "internal_address"):
             connect(f"http://{host}/requester")
-    assert not Connection.objects.of(team).exists()
+    assert not models.Connection.objects.of(team).exists()
 
 
 def test_after_a_change_of_keys_connections_and_requests_go_on(team, ada, key, settings):

@@ -9,15 +9,11 @@ from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Submission
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason, Time
 from annotation.protocols.versions import save_draft
-from hits import wages
-from hits.collect import collect_batch
+from hits import collect, exceptions, plans, publications, wages
 from hits.costs import SCHEDULES, estimate, price_items, require_funds
 from hits.decisions import decide, send_decisions
-from hits.exceptions import BatchUnfit, FundsMissing, MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit
-from hits.plans import draft_batch
 from hits.progress import batch_report, fetch_statement, refresh_statements
-from hits.publications import publish_batch
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Hit as MarketplaceHit
 from tests.codes import refused, refused_naming
@@ -28,7 +24,7 @@ from tests.hits.work import balance_of, batch_of, hand_in, hit_on, published_bat
 def draft(study, reward="0.50", assignments=1, **settings):
     texts = {"title": "T", "description": "D"}
     terms = {"reward_usd": Decimal(reward), "max_assignments": assignments}
-    return draft_batch(study=study, **texts, **terms, **settings)
+    return plans.draft_batch(study=study, **texts, **terms, **settings)
 
 
 def test_the_local_marketplace_charges_nothing_for_a_draft_or_a_batch(study):
@@ -45,7 +41,7 @@ def test_the_estimate_is_what_the_marketplace_holds(study, client, settings, rew
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     batch = batch_of(study, reward_usd=reward, max_assignments=assignments)
     cost = estimate(batch)
-    publish_batch(batch=batch, client=client)
+    publications.publish_batch(batch=batch, client=client)
     assert balance_of(client)[1] == f"{cost.total_usd:.2f}"
 
 
@@ -58,13 +54,13 @@ def test_what_is_published_already_costs_nothing_more(study, client):
 
 def test_a_batch_beyond_the_balance_is_refused_with_both_sums(study, wire, client):
     cost = estimate(batch_of(study, reward_usd="3.34"))
-    with refused_naming(FundsMissing, "$10.02", "$10.00"):
+    with refused_naming(exceptions.FundsMissing, "$10.02", "$10.00"):
         require_funds(cost=cost, client=client)
     cost = estimate(batch_of(study, reward_usd="3.33", round=2))
     require_funds(cost=cost, client=client)
     assert wire.calls == {"GetAccountBalance": 2}
     wire.fail("GetAccountBalance", unreachable)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         require_funds(cost=cost, client=client)
 
 
@@ -124,7 +120,7 @@ def test_waves_of_nine_avoid_the_fee_for_ten(study, settings):
 
 
 def test_more_waves_than_anybody_waits_for_are_refused(study):
-    with refused(BatchUnfit, "settings") as error:
+    with refused(exceptions.BatchUnfit, "settings") as error:
         draft(study, assignments=9_001, wave_size=9)
     assert all(text in str(error.value) for text in ("wave_size: ", "1000"))
 
@@ -264,7 +260,7 @@ def batch_with_work(batch, client, ann, bob):
     hit = MarketplaceHit.objects.get(public_id=hit_on(batch, "d1").hit_id)
     return_assignment(assignment=accept_hit(worker=bob, hit=hit))
     hand_in(bob, hit_on(batch, "d1"), VALUES)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     rows = Assignment.objects.of(batch)
     of_first = rows.filter(hit=hit_on(batch, "d0"))
     decide(assignments=of_first, decision=Assignment.Decision.REJECT, feedback="Not read.")
@@ -296,7 +292,7 @@ def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work, clie
     fetch_statement(batch=batch)
     batch.refresh_from_db()
     assert batch_report(batch).difference_usd == Decimal("0.76")
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert batch_report(batch).difference_usd == 0
 
 

@@ -4,13 +4,11 @@ import pytest
 
 from accounts.models import User
 from annotation.frames import judgment_frame
-from annotation.models import Candidate, Item, PlacedCheck, Submission, new_blind_key
-from annotation.models.uploads import OF_POOLS
-from annotation.protocols.documents import read_document
-from annotation.protocols.templates import read_protocol, template_names
+from annotation.models import Candidate, Item, PlacedCheck, Submission, new_blind_key, uploads
+from annotation.protocols import documents, templates
 from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
+from hits import collect, exceptions, models, studies
 from hits.answers import Answer, read_answer
-from hits.collect import collect_batch
 from hits.crowd.replay import (
     CrowdWorker,
     Page,
@@ -20,10 +18,7 @@ from hits.crowd.replay import (
     replay_plan,
 )
 from hits.crowd.simulated import FAULTS, PASTED, FaultyAnswers, SimulatedAnswers, faulty_names
-from hits.exceptions import CrowdStuck
-from hits.models import Hit
 from hits.questions import task_page
-from hits.studies import submission_rows
 from marketplace.models import Assignment as MarketplaceAssignment, WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
@@ -38,11 +33,11 @@ def test_a_worker_signs_up_once_logs_in_ever_after_and_has_an_account_alone(live
     for _ in range(2):
         crowd_worker(live_server)
     assert User.objects.filter(username="ann").count() == WorkerAccount.objects.count() == 1
-    with refused(CrowdStuck, "login_refused"):
+    with refused(exceptions.CrowdStuck, "login_refused"):
         CrowdWorker(live_server.url, "ann", secret="another").arrive()
-    with refused(CrowdStuck, "bad_status"):
+    with refused(exceptions.CrowdStuck, "bad_status"):
         CrowdWorker(f"{live_server.url}/nowhere", "ann", secret=SECRET).arrive()
-    with refused(CrowdStuck, "no_site"):
+    with refused(exceptions.CrowdStuck, "no_site"):
         CrowdWorker("http://127.0.0.1:9", "ann", secret=SECRET).arrive()
 
 
@@ -100,7 +95,7 @@ def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, cli
     worker = crowd_worker(live_server)
     assert worker.accept(hit.hit_id).assignment_id == task.assignment_id
     unknown = type(task)("3NOSUCHASSIGNMENT", task.hit_id, task.submit_url, task.page)
-    with refused(CrowdStuck, "bad_status"):
+    with refused(exceptions.CrowdStuck, "bad_status"):
         worker.submit(unknown, {})
     worker.submit(task, SimulatedAnswers(study, seed=1).answer("ann", task.page))
     assert worker.accept(hit.hit_id) is None
@@ -124,7 +119,7 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert (result.n_workers, result.n_submitted, result.n_gone) == (2, 3, 0)
     again = replay(batch, live_server, drafts)
     assert (again.n_submitted, again.n_gone) == (0, 3)
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert collect.collect_batch(batch=batch, client=client).n_unreadable == 0
     values = [(d.item, j.candidate, j.value) for d in drafts[:3] for j in d.judgments]
     frame = judgment_frame(study)[["item", "candidate", "value"]]
     assert sorted(frame.itertuples(index=False, name=None)) == sorted(values)
@@ -133,8 +128,8 @@ def test_recorded_answers_come_back_exactly(live_server, study, client):
     assert set(Submission.objects.values_list("justification", flat=True)) == set(why.values())
     # Only those of simulated workers are known as simulated.
     simulate(batch, live_server, n_workers=1)
-    collect_batch(batch=batch, client=client)
-    exported = submission_rows(study)
+    collect.collect_batch(batch=batch, client=client)
+    exported = studies.submission_rows(study)
     column = list(exported.columns).index("simulated")
     marks = [False, False, False, True, True]
     assert sorted(row[column] for row in exported.rows) == marks
@@ -191,7 +186,7 @@ def answers_to(item: Item, faults: dict[str, str] | None = None) -> list[Answer]
 def item(db: None) -> Item:
     study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
     study.items.get().candidates.filter(key="b").update(text=study.items.get().reference)
-    return item_of(study, read_document(EVERY_KIND))
+    return item_of(study, documents.read_document(EVERY_KIND))
 
 
 def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> None:
@@ -210,12 +205,12 @@ def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> No
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", template_names())
+@pytest.mark.parametrize("name", templates.template_names())
 def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name):
-    pool = name in OF_POOLS
+    pool = name in uploads.OF_POOLS
     systems = ("a", "b")
     study = alternatives_study() if pool else rating_study(systems=systems, questions=())
-    item = item_of(study, read_protocol(name))
+    item = item_of(study, templates.read_protocol(name))
     for fault in ("", "random", "straight_line", "copy_paste", "machine_like"):
         faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
         answers = answers_to(item, faults)
@@ -232,7 +227,7 @@ def pages(db):
     batch = batch_of(checked_study(*CHECKS, n_items=10))
     return batch.study, [
         json.loads(Page(task_page(hit.item, batch.document, hit.placed_checks)).task or "null")
-        for hit in Hit.objects.of(batch)
+        for hit in models.Hit.objects.of(batch)
     ]
 
 

@@ -4,19 +4,11 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Submission
-from hits import collect, endpoints
-from hits.collect import RESUMED_WITHIN, collect_batch
-from hits.costs import estimate, require_funds
-from hits.decisions import decide, send_decisions
-from hits.endpoints import AccessKey, connect
-from hits.exceptions import MarketplaceUnreachable
-from hits.models import Assignment, Hit
-from hits.publications import publish_batch
+from hits import collect, costs, decisions, endpoints, exceptions, models, publications
 from tests.annotation.studies import rating_study
 from tests.codes import refused
-from tests.hits import cutting_proxy as cuts
+from tests.hits import cutting_proxy as cuts, work
 from tests.hits.cutting_proxy import cutting_proxy
-from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_ITEMS = 8
@@ -45,15 +37,15 @@ def proxy(live_server):
 
 @pytest.fixture
 def lab(proxy, keys):
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    return connect(key=key, endpoint_url=f"{proxy.url}/requester")
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    return endpoints.connect(key=key, endpoint_url=f"{proxy.url}/requester")
 
 
 @pytest.fixture
 def batch_with_work(study, client, ann):
-    batch = published_batch(study, client)
-    for hit in Hit.objects.of(batch):
-        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    batch = work.published_batch(study, client)
+    for hit in models.Hit.objects.of(batch):
+        work.hand_in(ann, hit, {"alpha": 10, "beta": 20})
     return batch
 
 
@@ -67,28 +59,28 @@ def test_a_study_is_approved_once_whatever_is_cut(study, proxy, lab, client, ann
         for number in numbers:
             proxy.cut(operation, next(ways), number)
 
-    batch = batch_of(study)
+    batch = work.batch_of(study)
     cut("GetAccountBalance", 1)
     cut("CreateHITType", 1, 2)
     cut("CreateHITWithHITType", 1, 4, 5)
-    require_funds(cost=estimate(batch), client=lab)
-    assert (publish_batch(batch=batch, client=lab).n_hits, proxy.n_cut) == (N_ITEMS, 6)
-    there = {hit["HITId"] for hit in hits_there(client)}
-    assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
-    assert balance_of(client) == ("9.20", "0.80")
-    for hit in Hit.objects.of(batch):
-        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    costs.require_funds(cost=costs.estimate(batch), client=lab)
+    assert (publications.publish_batch(batch=batch, client=lab).n_hits, proxy.n_cut) == (N_ITEMS, 6)
+    there = {hit["HITId"] for hit in work.hits_there(client)}
+    assert there == set(models.Hit.objects.of(batch).values_list("hit_id", flat=True))
+    assert work.balance_of(client) == ("9.20", "0.80")
+    for hit in models.Hit.objects.of(batch):
+        work.hand_in(ann, hit, {"alpha": 10, "beta": 20})
     cut(LIST, 1, 3, 4, 8)
-    assert collect_batch(batch=batch, client=lab).n_new == N_ITEMS
-    six = Assignment.objects.filter(hit__item__position__lt=6)
-    decide(assignments=six, decision=Assignment.Decision.APPROVE)
+    assert collect.collect_batch(batch=batch, client=lab).n_new == N_ITEMS
+    six = models.Assignment.objects.filter(hit__item__position__lt=6)
+    decisions.decide(assignments=six, decision=models.Assignment.Decision.APPROVE)
     cut("ApproveAssignment", 1, 5)
-    assert send_decisions(batch=batch, client=lab).n_approved == 6
-    assert balance_of(client) == ("9.20", "0.20")
+    assert decisions.send_decisions(batch=batch, client=lab).n_approved == 6
+    assert work.balance_of(client) == ("9.20", "0.20")
     assert Submission.objects.filter(status="approved").count() == 6
     # What is done is not asked about.
     before = proxy.calls[LIST]
-    collect_batch(batch=batch, client=lab)
+    collect.collect_batch(batch=batch, client=lab)
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
 
 
@@ -100,8 +92,8 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
     assert error.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.HITDoesNotExist"
     assert proxy.calls["GetHIT"] == 2
     proxy.cut(LIST, cuts.half_a_body, *range(1, 100))
-    with refused(MarketplaceUnreachable, "cut_short") as unreachable:
-        collect_batch(batch=batch_with_work, client=lab)
+    with refused(exceptions.MarketplaceUnreachable, "cut_short") as unreachable:
+        collect.collect_batch(batch=batch_with_work, client=lab)
     assert f"{proxy.url}/requester" in str(unreachable.value)
     assert proxy.calls[LIST] == endpoints.MOST_ATTEMPTS
 
@@ -111,17 +103,17 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
 def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab, is_pressed_now):
     """Unless all is asked for now."""
     proxy.cut(LIST, cuts.no_body, *range(CALLS_A_HIT * 5 + 1, 100))
-    with pytest.raises(MarketplaceUnreachable):
-        collect_batch(batch=batch_with_work, client=lab)
+    with pytest.raises(exceptions.MarketplaceUnreachable):
+        collect.collect_batch(batch=batch_with_work, client=lab)
     assert Submission.objects.count() == 5
     proxy.cuts.clear()
     before = proxy.calls[LIST]
     since = {"since": timezone.now()} if is_pressed_now else {}
-    result = collect_batch(batch=batch_with_work, client=lab, **since)
+    result = collect.collect_batch(batch=batch_with_work, client=lab, **since)
     n_hits, n_skipped = (N_ITEMS, 0) if is_pressed_now else (3, 5)
     assert (result.n_new, result.n_hits, result.n_skipped) == (3, n_hits, n_skipped)
     assert proxy.calls[LIST] - before == CALLS_A_HIT * n_hits
-    assert collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
+    assert collect.collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
 
 
 @pytest.mark.slow
@@ -129,16 +121,16 @@ def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, mon
     """Who is killed every few seconds would look at the same HITs for ever. What was looked at long
     ago is looked at again, after the rest."""
     monkeypatch.setattr(collect, "UNWRITTEN_SECONDS", 0.0)
-    first, *rest = Hit.objects.of(batch_with_work)
-    long_ago = batch_with_work.publishing_started_at - 2 * RESUMED_WITHIN
-    Hit.objects.filter(pk=first.pk).update(collected_at=long_ago)
+    first, *rest = models.Hit.objects.of(batch_with_work)
+    long_ago = batch_with_work.publishing_started_at - 2 * collect.RESUMED_WITHIN
+    models.Hit.objects.filter(pk=first.pk).update(collected_at=long_ago)
     written, order = [], []
 
     def progress(hits, total):
         for hit, answers in hits:
             order.append(hit)
-            written.append(Hit.objects.filter(collected_at__gt=long_ago).count())
+            written.append(models.Hit.objects.filter(collected_at__gt=long_ago).count())
             yield hit, answers
 
-    collect_batch(batch=batch_with_work, client=lab, progress=progress)
+    collect.collect_batch(batch=batch_with_work, client=lab, progress=progress)
     assert (order, written) == ([*rest, first], list(range(N_ITEMS)))

@@ -7,15 +7,12 @@ import pytest
 
 from annotation.flags import store_evidence
 from annotation.models import AnnotatorFlag, Candidate, SubmissionEvidence
-from hits.answers import simulation_mark
-from hits.collect import collect_batch
-from hits.drafts import fast_assignments, unflagged_assignments
+from hits import answers, collect, drafts
 from hits.models import Assignment, Hit
 from hits.pages.rules import draft_by
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Hit as MarketplaceHit
-from tests.annotation.importing import command_output
-from tests.annotation.studies import rating_study
+from tests.annotation import importing, studies
 from tests.hits.work import answer_to, published_batch
 from tests.marketplace.conftest import let_time_pass
 
@@ -25,7 +22,7 @@ READING = {"alpha": "The train leaves at nine. " * 4, "beta": "It does not go to
 
 @pytest.fixture
 def batch(client):
-    study = rating_study(n_items=N_HITS)
+    study = studies.rating_study(n_items=N_HITS)
     for candidate in Candidate.objects.filter(item__study=study):
         candidate.text = READING[candidate.key]
         candidate.save()
@@ -43,7 +40,7 @@ def work(worker, batch, *, seconds, wait=0, at_once=False, n=N_HITS, secret="", 
         assignment = accepted[number] if at_once else accept(worker, hit)
         let_time_pass(worker, seconds)
         values = {"alpha": 20 + number, "beta": 70 - 2 * number}
-        mark = simulation_mark(assignment.public_id, secret=secret) if secret else ""
+        mark = answers.simulation_mark(assignment.public_id, secret=secret) if secret else ""
         answer = json.dumps(answer_to(hit, values, **fields, mark=mark))
         document = answer_document([("answer", [answer])])
         submit_answer(public_id=assignment.public_id, answer=document, is_checked=False)
@@ -54,7 +51,7 @@ def accept(worker, hit):
 
 
 def measure(batch, client):
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert collect.collect_batch(batch=batch, client=client).n_unreadable == 0
     store_evidence(batch.study)
 
 
@@ -68,11 +65,11 @@ def annotator_flags():
 
 
 def taken(batch):
-    return unflagged_assignments(batch.study, hours=-1)
+    return drafts.unflagged_assignments(batch.study, hours=-1)
 
 
 def approved_by_command(batch):
-    text = command_output("approve_study", batch.study.slug, "--dry-run", "--json")
+    text = importing.command_output("approve_study", batch.study.slug, "--dry-run", "--json")
     [outcome] = json.loads(text)["batches"]
     return outcome["would_approve"]
 
@@ -150,7 +147,7 @@ def test_a_rule_rejects_only_who_was_fast(batch, client, ann, bob, make_worker):
     work(bob, batch, at_once=True, wait=600, seconds=1, active_seconds=50, n=4)
     work(make_worker("eve"), batch, seconds=1.5, active_seconds=95, n=4)
     measure(batch, client)
-    rejected = fast_assignments(batch.study, divisor=3)
+    rejected = drafts.fast_assignments(batch.study, divisor=3)
     assert (len(rejected), len({one.worker_id for one in rejected})) == (4, 1)
 
 

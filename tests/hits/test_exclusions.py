@@ -10,11 +10,8 @@ from annotation.models import Study
 from annotation.protocols.records import Qualifications
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import save_draft
-from hits.collect import collect_batch
-from hits.exceptions import BatchUnfit, MarketplaceUnreachable
-from hits.models import Batch, Exclusion, Hit
+from hits import collect, exceptions, models, publications
 from hits.plans import draft_batch, plan_batch
-from hits.publications import publish_batch
 from hits.requirements import country_error, has_languages, requirements, send_exclusions
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import QualificationType
@@ -34,7 +31,7 @@ def test_workers_of_an_earlier_round_and_at_the_maximum_are_excluded(study, clie
     for item in ("d0", "d1"):
         hand_in(ann, hit_on(first, item), {"alpha": 10, "beta": 20})
     hand_in(bob, hit_on(launch(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
-    collect_batch(batch=first, client=client)
+    collect.collect_batch(batch=first, client=client)
     assert not may_take(ann, hit_on(first, "d2"))
     assert may_take(bob, hit_on(first, "d2"))
     third = launch(study, client, round=3, excluded_rounds=[1])
@@ -42,19 +39,19 @@ def test_workers_of_an_earlier_round_and_at_the_maximum_are_excluded(study, clie
     assert may_take(bob, hit_on(third, "d1"))
 
 
-def plan(study, *, worker_ids=(), **settings) -> Batch:
+def plan(study, *, worker_ids=(), **settings) -> models.Batch:
     terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1} | settings
     draft = draft_batch(study=study, **{"title": "Rate", "description": "Read and rate."}, **terms)
     return plan_batch(draft=draft, excluded_workers=worker_ids).batch
 
 
-def launch(study, client, **settings) -> Batch:
+def launch(study, client, **settings) -> models.Batch:
     batch = plan(study, **settings)
-    publish_batch(batch=batch, client=client)
+    publications.publish_batch(batch=batch, client=client)
     return batch
 
 
-def may_take(worker, hit: Hit) -> bool:
+def may_take(worker, hit: models.Hit) -> bool:
     try:
         submit(worker, hit.hit_id)
     except MarketplaceError:
@@ -115,7 +112,7 @@ def test_languages_are_required_of_workers_who_say_that_they_know_them(study, cl
     ],
 )
 def test_requirements_that_no_worker_meets_are_refused_with_all_that_is_wrong(options, named):
-    with refused_naming(BatchUnfit, *named):
+    with refused_naming(exceptions.BatchUnfit, *named):
         requirements(**options)
     assert requirements(countries=["DE", "DE"]) == requirements(countries=["DE"])
     for code, meant in (("uk", "GB"), ("us", "US"), ("XX", "“XX”"), ("Germany", "“Germany”")):
@@ -132,7 +129,7 @@ def test_workers_of_a_list_are_excluded_silently_and_once(study, client, wire, a
     assert (wire.calls[CREATE_TYPE], wire.calls[GRANT]) == n_calls == (1, 2)
     assert not may_take(ann, hit_on(batch, "d0"))
     assert may_take(bob, hit_on(batch, "d0"))
-    states = dict(Exclusion.objects.values_list("worker__worker_id", "state"))
+    states = dict(models.Exclusion.objects.values_list("worker__worker_id", "state"))
     assert states == {ann.worker_id: "confirmed", "A0UNKNOWNWORKER": "refused"}
 
 
@@ -141,10 +138,10 @@ def test_workers_of_a_list_are_excluded_silently_and_once(study, client, wire, a
 def test_a_lost_answer_makes_no_second_type_and_no_gap(study, client, wire, ann, operation, fault):
     batch = plan(study, worker_ids=[ann.worker_id])
     wire.fail(operation, fault)
-    with pytest.raises(MarketplaceUnreachable):
-        publish_batch(batch=batch, client=client)
+    with pytest.raises(exceptions.MarketplaceUnreachable):
+        publications.publish_batch(batch=batch, client=client)
     assert not hits_there(client)
-    publish_batch(batch=batch, client=client)
+    publications.publish_batch(batch=batch, client=client)
     assert QualificationType.objects.count() == 1
     assert not may_take(ann, hit_on(batch, "d0"))
 
@@ -152,20 +149,20 @@ def test_a_lost_answer_makes_no_second_type_and_no_gap(study, client, wire, ann,
 def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, client, make_worker):
     study.items.exclude(key="d0").delete()
     batch = launch(study, client, max_assignments=3, wave_size=2)
-    first, second = Hit.objects.of(batch).order_by("wave")
+    first, second = models.Hit.objects.of(batch).order_by("wave")
     assert [hit["MaxAssignments"] for hit in hits_there(client)] == [2]
     ann, bob, cyd = (make_worker(name) for name in ("ann2", "bob2", "cyd2"))
     hand_in(ann, first, {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=client)
-    assert publish_batch(batch=batch, client=client).n_hits == 0
+    collect.collect_batch(batch=batch, client=client)
+    assert publications.publish_batch(batch=batch, client=client).n_hits == 0
     hand_in(bob, first, {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=client)
-    assert publish_batch(batch=batch, client=client).n_hits == 1
+    collect.collect_batch(batch=batch, client=client)
+    assert publications.publish_batch(batch=batch, client=client).n_hits == 1
     second.refresh_from_db()
     assert not may_take(ann, second)
     assert not may_take(bob, second)
     hand_in(cyd, second, {"alpha": 10, "beta": 20})
-    assert collect_batch(batch=batch, client=client).n_new == 1
+    assert collect.collect_batch(batch=batch, client=client).n_new == 1
     assert sorted(hit["MaxAssignments"] for hit in hits_there(client)) == [1, 2]
 
 
@@ -175,7 +172,7 @@ def test_publishing_freezes_the_protocol_and_requires_its_workers(client):
     rules = Qualifications(countries=("US",), least_approval_percent=95)
     save_draft(study=study, document=replace(read_protocol("alternatives"), qualifications=rules))
     call_command("publish_study", study.slug, reward=Decimal("0.63"))
-    batch = Batch.objects.get()
+    batch = models.Batch.objects.get()
     assert batch.protocol is not None
     assert batch.protocol.frozen_at is not None
     assert batch.max_assignments == 3

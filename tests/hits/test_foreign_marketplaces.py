@@ -3,14 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation.models import Submission
-from hits.calls import amount_usd, appeal_records
+from hits import calls, connections, contacts, exceptions, models, progress
 from hits.collect import collect_batch
-from hits.connections import client_of
-from hits.contacts import fetch_appeals
 from hits.decisions import REJECT, decide, send_decisions
-from hits.exceptions import MarketplaceFault
-from hits.models import Appeal, Assignment, Batch, Hit
-from hits.progress import fetch_statement
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
 from tests.codes import refused
@@ -50,25 +45,25 @@ def keys(stored_for_module):
 
 @pytest.fixture
 def victim(keys, wire):
-    return Assignment.objects.get(hit__batch__study__slug="ratings")
+    return models.Assignment.objects.get(hit__batch__study__slug="ratings")
 
 
 @pytest.fixture
 def batch(victim, site):
     batch = add_batch(rating_study("evil", n_items=1), max_assignments=2)
-    Batch.objects.filter(pk=batch.pk).update(connection=connection_to(site, "Evil"))
+    models.Batch.objects.filter(pk=batch.pk).update(connection=connection_to(site, "Evil"))
     batch.refresh_from_db()
     return batch
 
 
 def collect(batch):
-    return collect_batch(batch=batch, client=client_of(batch.connection))
+    return collect_batch(batch=batch, client=connections.client_of(batch.connection))
 
 
 def test_no_other_teams_assignment_is_changed(victim, batch, site):
     site.answers["ListAssignmentsForHIT"] = {"Assignments": [assignment(victim.assignment_id)]}
     collect(batch)
-    own = Assignment.objects.get(hit__batch=batch)
+    own = models.Assignment.objects.get(hit__batch=batch)
     assert (own.assignment_id, own.status) == (victim.assignment_id, "Rejected")
     victim.refresh_from_db()
     assert victim.status == "Submitted"
@@ -76,15 +71,15 @@ def test_no_other_teams_assignment_is_changed(victim, batch, site):
 
 
 def test_no_other_teams_rejection_is_appealed(victim, batch, site, client):
-    decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
+    decide(assignments=models.Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
     send_decisions(batch=victim.hit.batch, client=client)
     site.answers["/appeals"] = {"appeals": [APPEAL | {"assignment_id": victim.assignment_id}]}
-    assert fetch_appeals(connection=batch.connection) == 0
-    assert not Appeal.objects.exists()
+    assert contacts.fetch_appeals(connection=batch.connection) == 0
+    assert not models.Appeal.objects.exists()
 
 
 def test_an_answer_that_cannot_be_is_a_fault_and_stores_nothing(batch, site):
-    n_before = Assignment.objects.count()
+    n_before = models.Assignment.objects.count()
     for code, records in (
         ("other_hit", [assignment("A", HITId="3ANOTHER")]),
         ("unknown_status", [assignment("A", AssignmentStatus="Paid")]),
@@ -97,19 +92,19 @@ def test_an_answer_that_cannot_be_is_a_fault_and_stores_nothing(batch, site):
         ("", [assignment(str(number)) for number in range(3)]),  # more than on offer
     ):
         site.answers["ListAssignmentsForHIT"] = {"Assignments": records}
-        with refused(MarketplaceFault, code):
+        with refused(exceptions.MarketplaceFault, code):
             collect(batch)
-    assert Assignment.objects.count() == n_before
+    assert models.Assignment.objects.count() == n_before
     for content in ({"assignments": 3}, {"rewards_usd": "x", "assignments": {}}, {"id": 1}):
         site.answers["/statement"] = content
-        with pytest.raises(MarketplaceFault):
-            fetch_statement(batch=batch)
+        with pytest.raises(exceptions.MarketplaceFault):
+            progress.fetch_statement(batch=batch)
     n_calls = site.n_calls
     site.answers["ListAssignmentsForHIT"] = lambda n: {"Assignments": [], "NextToken": f"t{n}"}
-    with refused(MarketplaceFault, "endless"):
+    with refused(exceptions.MarketplaceFault, "endless"):
         collect(batch)
     assert site.n_calls - n_calls < 20
-    assert not Hit.objects.of(batch).exclude(collected_at=None).exists()
+    assert not models.Hit.objects.of(batch).exclude(collected_at=None).exists()
 
 
 def test_appeals_and_amounts_that_are_none_are_a_fault():
@@ -120,8 +115,8 @@ def test_appeals_and_amounts_that_are_none_are_a_fault():
         {"appeals": [APPEAL | {"appealed_at": "0001-01-01T00:00:00+14:00"}]},
         {"appeals": [APPEAL | {"reason": 7}]},
     ):
-        with pytest.raises(MarketplaceFault):
-            appeal_records(content)
+        with pytest.raises(exceptions.MarketplaceFault):
+            calls.appeal_records(content)
     for text in ("NaN", "ten", "1e99", None):
-        with refused(MarketplaceFault, "not_an_amount"):
-            amount_usd(text, "AvailableBalance")
+        with refused(exceptions.MarketplaceFault, "not_an_amount"):
+            calls.amount_usd(text, "AvailableBalance")

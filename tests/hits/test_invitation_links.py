@@ -13,16 +13,11 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
+from accounts import roles, teams
 from accounts.models import AuditEntry, User
-from accounts.roles import Role
-from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Judgment, Submission
-from hits import recruiter_api
-from hits.collect import collect_batch
-from hits.connections import client_of, connect_this_site
-from hits.drafts import draft_decision
-from hits.exceptions import DecisionRefused, MarketplaceFault, RecruitingRefused
+from hits import collect, connections, drafts, exceptions, recruiter_api
 from hits.invitation_links import follow_links, request_invitations
 from hits.models import Batch, Hit, InvitedPerson, LinkStudy
 from hits.pages.pricing import LaunchView
@@ -53,9 +48,9 @@ def team_study(study, ada, funded_site):
     """A study of a team whose account at this site's marketplace is empty."""
     study.owner = ada
     study.save()
-    team = create_team(name="Lab", owner=ada)
+    team = teams.create_team(name="Lab", owner=ada)
     give_to_team(study=study, team=team, actor=ada)
-    connect_this_site(team=team, name="Here", actor=ada)
+    connections.connect_this_site(team=team, name="Here", actor=ada)
     return study
 
 
@@ -135,7 +130,7 @@ def test_an_invited_person_without_an_account_judges_under_a_pseudonym(batch, br
     page = Client().get(urlsplit(ann.link).path).content.decode()
     assert "$" not in page
     work(come(ann.link)[0], 2)
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=connections.client_of(batch.connection))
     look(batch)
     assert statuses(browser, batch) == {"Ann": ("finished", 2), "bob@example.org": ("unopened", 0)}
     [pseudonym] = {one.annotator.pseudonym for one in Submission.objects.all()}
@@ -214,7 +209,7 @@ def test_a_name_has_one_link_however_often_it_is_asked_for(batch, browser, ada, 
         batch,
         "Ann",
     )
-    with refused(RecruitingRefused, "invited_already"):
+    with refused(exceptions.RecruitingRefused, "invited_already"):
         request_invitations(batch=batch, names=["Ann"], actor=ada)
     press(browser, batch, "invite", names="Ann\n Cy \nCy")
     assert models.Invitation.objects.count() == 2
@@ -232,7 +227,7 @@ def test_a_name_has_one_link_however_often_it_is_asked_for(batch, browser, ada, 
 def test_who_may_not_spend_sees_neither_names_nor_links(batch, browser, ada):
     [ann] = invite(browser, batch, "Ann Example")
     reviewer = User.objects.create_user("rex")
-    set_role(team=batch.study.team, user=reviewer, role=Role.ANALYST, actor=ada)
+    teams.set_role(team=batch.study.team, user=reviewer, role=roles.Role.ANALYST, actor=ada)
     theirs = Client()
     theirs.force_login(reviewer)
     text = theirs.get(address(batch)).content.decode()
@@ -272,18 +267,18 @@ def test_a_second_round_keeps_the_source(batch, ada):
 def test_nobody_who_was_invited_is_paid_here(batch, browser, ada):
     [ann] = invite(browser, batch, "Ann")
     work(come(ann.link)[0], 1)
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=connections.client_of(batch.connection))
     [assignment] = [one.assignment for one in Submission.objects.all()]
     of_work = {"reviewer": ada, "assignment": assignment}
-    with refused(DecisionRefused, "invited_unpaid"):
-        draft_decision(**of_work, action="bonus", amount_usd=Decimal("0.50"), text="Thanks")
+    with refused(exceptions.DecisionRefused, "invited_unpaid"):
+        drafts.draft_decision(**of_work, action="bonus", amount_usd=Decimal("0.50"), text="Thanks")
     # A short reason is enough to reject.
-    draft_decision(**of_work, action="reject", text="Empty")
+    drafts.draft_decision(**of_work, action="reject", text="Empty")
 
 
 def test_links_that_are_no_web_addresses_are_refused(batch, browser, monkeypatch):
     answer = {"study": "S", "state": "active", "items": 2, "people": []}
     answer["shared_link"] = "javascript:alert(1)"
     monkeypatch.setattr(recruiter_api, "post", lambda *_args: answer)
-    with pytest.raises(MarketplaceFault):
+    with pytest.raises(exceptions.MarketplaceFault):
         recruiter_api.exchange_links(batch.connection, "S", labels=[], revoked=[])

@@ -9,14 +9,11 @@ from django.db import connection
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
-from annotation.access import give_to_team
-from annotation.frames import sample_design
-from annotation.models import Item, ItemSample, SampledItem
-from hits.costs import rooms_of, set_budget
+from annotation import access, frames, models
+from hits import costs, publications
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget
 from hits.models import Batch, Hit
 from hits.plans import add_hits, draft_batch, plan_batch
-from hits.publications import publish_batch
 from hits.selections import ALL_ITEMS, REST, draw, item_list, least_sure, of_round, sample
 from metrics.models import ScoringRun
 from metrics.stored_scores import write_scores
@@ -69,7 +66,7 @@ def press_at_once(*presses):
 def team_of(owner, *studies):
     team = create_team(name="Lab", owner=owner)
     for each in studies:
-        give_to_team(study=each, team=team, actor=None)
+        access.give_to_team(study=each, team=team, actor=None)
     return team
 
 
@@ -97,8 +94,8 @@ def test_the_rest_is_what_the_pilot_left_and_then_nothing_is_left(study, client)
         plan_batch(draft=draft(study, REST), part=3)
     assert plan_batch(draft=draft(study, REST, round=2), part=1).is_new
     # An item that is imported later belongs to none of them.
-    item = Item.objects.create(study=study, key="later", position=99)
-    publish_batch(batch=rest, client=client)
+    item = models.Item.objects.create(study=study, key="later", position=99)
+    publications.publish_batch(batch=rest, client=client)
     assert not Hit.objects.filter(item=item).exists()
     assert len(hits_there(client)) == 7
 
@@ -154,23 +151,23 @@ def test_a_budget_is_a_hard_cap_on_what_is_committed(study):
     with refused(OverBudget, "batch_budget"):
         plan_batch(draft=draft(study, REST), part=1, budget_usd=Decimal("1.19"))
     assert not Batch.objects.exists()
-    set_budget(study=study, cap_usd=Decimal("1.00"), actor=None)
+    costs.set_budget(study=study, cap_usd=Decimal("1.00"), actor=None)
     plan_batch(draft=draft(study, sample(5, seed=7)), part=1, budget_usd=Decimal("0.50"))
-    [room] = rooms_of(study)
+    [room] = costs.rooms_of(study)
     assert (room.committed_usd, room.left_usd) == (Decimal("0.50"), Decimal("0.50"))
     with refused(OverBudget, "study_budget") as error:
         plan_batch(draft=draft(study, REST), part=2)
     assert all(amount in str(error.value) for amount in ("$1.00", "$0.50", "$0.70"))
     assert Batch.objects.count() == 1
     plan_batch(draft=draft(study, sample(5, seed=7)), part=2)
-    assert rooms_of(study)[0].left_usd == 0
+    assert costs.rooms_of(study)[0].left_usd == 0
 
 
 def test_a_teams_studies_share_its_budget(study):
     owner = User.objects.create_user("ada")
     other = rating_study("other", n_items=2, systems=["alpha"])
     team = team_of(owner, study, other)
-    set_budget(team=team, cap_usd=Decimal("0.50"), actor=owner)
+    costs.set_budget(team=team, cap_usd=Decimal("0.50"), actor=owner)
     plan_batch(draft=draft(other, REST), part=1, launched_by=owner)
     with refused(OverBudget, "team_budget"):
         plan_batch(draft=draft(study, sample(4, seed=7)), part=1)
@@ -185,7 +182,7 @@ def test_launches_with_budgets_of_their_own_do_not_lock_each_other_out():
     """Each waits for the team's budget and for its log, in the same order."""
     owner = User.objects.create_user("ada")
     studies = [rating_study(f"s{n}", n_items=2, systems=["alpha"]) for n in range(4)]
-    set_budget(team=team_of(owner, *studies), cap_usd=Decimal(9), actor=owner)
+    costs.set_budget(team=team_of(owner, *studies), cap_usd=Decimal(9), actor=owner)
     drafts = [draft(each, REST) for each in studies]
     presses = [partial(plan_batch, draft=mine, part=1) for mine in drafts[:2]]
     presses += [
@@ -198,7 +195,7 @@ def test_launches_with_budgets_of_their_own_do_not_lock_each_other_out():
 def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     owner = User.objects.create_user("ada")
     studies = [rating_study(f"s{n}", n_items=12, systems=["alpha"]) for n in range(2)]
-    set_budget(team=team_of(owner, *studies), cap_usd=Decimal("1.50"), actor=owner)
+    costs.set_budget(team=team_of(owner, *studies), cap_usd=Decimal("1.50"), actor=owner)
     drafts = [draft(each, REST) for each in studies]
     results = press_at_once(*(partial(plan_batch, draft=mine, part=1) for mine in drafts))
     assert (results.count(OverBudget), Batch.objects.count()) == (1, 1)
@@ -226,7 +223,7 @@ def launched(study, selection, part=None):
 
 
 def probabilities_of(batch):
-    rows = SampledItem.objects.filter(sample=batch.item_sample)
+    rows = models.SampledItem.objects.filter(sample=batch.item_sample)
     return dict(rows.values_list("item__key", "probability"))
 
 
@@ -239,7 +236,7 @@ def test_each_launch_stores_the_chances_of_its_items(study):
     assert set(probabilities_of(listed).values()) == {None}
     assert set(probabilities_of(rest).values()) == {1.0}
     assert [len(probabilities_of(batch)) for batch in (pilot, listed, rest)] == [4, 1, 7]
-    samples = ItemSample.objects.order_by("number")
+    samples = models.ItemSample.objects.order_by("number")
     assert [(one.number, one.method, one.seed, one.n_available) for one in samples] == [
         (1, "random", 7, 12), (2, "listed", None, 8), (3, "all", None, 7),
     ]  # fmt: skip
@@ -257,7 +254,7 @@ def test_each_condition_has_chances_of_its_own_if_the_sample_can_reach_it(study)
     # Items that are imported later join the sample of all.
     other = rating_study("other", n_items=2, systems=["alpha"])
     batch = launched(other, ALL_ITEMS)
-    Item.objects.create(study=other, key="new", position=99)
+    models.Item.objects.create(study=other, key="new", position=99)
     add_hits(batch=batch)
     assert probabilities_of(batch)["new"] == 1.0
 
@@ -266,10 +263,10 @@ def test_an_item_is_of_the_first_sample_that_sent_it(study):
     launched(study, sample(4, seed=7), part=1)
     later = launched(study, REST, part=2)
     first = study.items.get(key=first_key())
-    SampledItem.objects.create(sample=later.item_sample, item=first, probability=0.9)
-    design = sample_design(study).set_index("item")
+    models.SampledItem.objects.create(sample=later.item_sample, item=first, probability=0.9)
+    design = frames.sample_design(study).set_index("item")
     assert (len(design), design.loc[first_key(), "batch"]) == (12, 1)
-    assert sample_design(study, 2).empty
+    assert frames.sample_design(study, 2).empty
 
 
 def first_key():

@@ -8,22 +8,15 @@ import pytest
 from botocore.config import Config
 
 from annotation.study_facts import COLLECT_NEW, PUBLISH, REVIEW, request_study_job
-from hits import connections, endpoints, limits
-from hits.calls import sole_publisher
-from hits.connections import balance_usd, client_of
-from hits.decisions import bonus_purpose, decide, request_payment
+from hits import calls, connections, decisions, endpoints, limits, publications
 from hits.exceptions import MarketplaceSlow, MarketplaceUnreachable
 from hits.jobs import APPLY_CHANGES
-from hits.limits import call_time
 from hits.models import Assignment, Batch, Hit, Payment
-from hits.publications import publish_batch
 from tests.annotation.studies import rating_study
 from tests.codes import refused_naming
 from tests.console.filled import add_assignment, add_batch
 from tests.hits.foreign_site import connection_to, foreign_site
-from work.execution import run_job
-from work.models import Job
-from work.tasks import request_job, resume_job
+from work import execution, models, tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +50,7 @@ def connection(site, monkeypatch):
 
 def call(connection, is_requester_api):
     if is_requester_api:
-        balance_usd(client_of(connection))
+        connections.balance_usd(connections.client_of(connection))
     else:
         connections.post(connection, "/appeals", {})
 
@@ -67,7 +60,7 @@ def call(connection, is_requester_api):
 def test_an_answer_that_drips_ends_with_the_time_there_is(connection, site, head, is_requester_api):
     site.answers |= {"GetAccountBalance": drip(head), "/appeals": drip(head)}
     began = time.monotonic()
-    with pytest.raises((MarketplaceSlow, MarketplaceUnreachable)), call_time(0.2):
+    with pytest.raises((MarketplaceSlow, MarketplaceUnreachable)), limits.call_time(0.2):
         call(connection, is_requester_api)
     assert time.monotonic() - began < 2
 
@@ -92,14 +85,14 @@ def test_a_slow_marketplace_is_left_for_later_and_reported(connection, site, mon
         return {"Assignments": []}
 
     site.answers["ListAssignmentsForHIT"] = list_of_none
-    assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "done"
+    assert execution.run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "done"
     assert Hit.objects.of(batch).exclude(collected_at=None).count() in (1, 2)
     site.answers["ListAssignmentsForHIT"] = drip(LONG)
-    assert run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "failed"
+    assert execution.run_job(request_study_job(study=batch.study, kind=COLLECT_NEW).pk) == "failed"
     connection.refresh_from_db()
     assert connection.problem
-    run_job(request_job(kind="collect_all").pk)
-    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
+    execution.run_job(tasks.request_job(kind="collect_all").pk)
+    assert not models.Job.objects.of_kind(COLLECT_NEW).queued().exists()
 
 
 def dripped(text, seconds=0.15):
@@ -173,19 +166,19 @@ def reviewed(connection):
     for hit in batch.hits.all():
         assignment = add_assignment(hit)
         Assignment.objects.filter(pk=assignment.pk).update(submitted_at=datetime.now(UTC))
-        facts = {"purpose": bonus_purpose("Careful work."), "amount_usd": Decimal("0.05")}
-        request_payment(assignment=assignment, reason="Careful work.", **facts)
-    decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
+        facts = {"purpose": decisions.bonus_purpose("Careful work."), "amount_usd": Decimal("0.05")}
+        decisions.request_payment(assignment=assignment, reason="Careful work.", **facts)
+    decisions.decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
     return batch
 
 
 def runs(job):
     """Try the job again, as a person does, until it is done; the message of each run."""
     messages = []
-    while run_job(job.pk) == "failed":
+    while execution.run_job(job.pk) == "failed":
         assert len(messages) < 3 * N, messages
-        messages.append(Job.objects.get(pk=job.pk).message)
-        resume_job(job=Job.objects.get(pk=job.pk))
+        messages.append(models.Job.objects.get(pk=job.pk).message)
+        tasks.resume_job(job=models.Job.objects.get(pk=job.pk))
     assert all(messages)
     return messages
 
@@ -208,7 +201,7 @@ def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, mo
     slow.seconds = 0.8
     batch = batch_at(connection, n_published=0)
     with refused_naming(MarketplaceSlow, "1"):
-        publish_batch(batch=batch, client=client_of(connection))
+        publications.publish_batch(batch=batch, client=connections.client_of(connection))
     assert Hit.objects.of(batch).exclude(hit_id="").count() == 1
 
 
@@ -242,5 +235,5 @@ def test_what_goes_on_at_a_fair_pace_is_not_ended(slow, reviewed, monkeypatch):
 @pytest.mark.usefixtures("slow")
 def test_who_waits_for_a_slow_publisher_waits_no_longer_than_a_run(connection):
     batch = batch_at(connection, n_published=0)
-    with sole_publisher(batch), pytest.raises(MarketplaceSlow):
-        publish_batch(batch=Batch.objects.get(pk=batch.pk), client=None)
+    with calls.sole_publisher(batch), pytest.raises(MarketplaceSlow):
+        publications.publish_batch(batch=Batch.objects.get(pk=batch.pk), client=None)

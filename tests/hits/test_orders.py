@@ -11,15 +11,10 @@ from annotation.flags import count_judgments_change, store_evidence
 from annotation.models import Judgment, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, save_draft
-from hits.collect import collect_batch
-from hits.decisions import REJECT, decide, send_decisions
-from hits.drafts import unflagged_assignments
+from hits import collect, decisions, drafts, preflight, progress, studies
 from hits.models import Assignment, Batch, Hit
-from hits.preflight import order_findings
-from hits.progress import OrderBalance, batch_report
 from hits.questions import balanced_orders, is_even, order_rows, shown_order, task_page
 from hits.readiness import Funds
-from hits.studies import submission_rows
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
 from marketplace.models import Assignment as Taken, Hit as MarketplaceHit
@@ -208,13 +203,13 @@ def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule
         choice = {"candidate": None, "question": "better", "value": order[0], "seconds": 1.2}
         answer = answer_to(hit, {}, judgments=[choice], active_seconds=40)
         submit(ann, hit.hit_id, answer=json.dumps(answer | {"order": order}))
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert collect.collect_batch(batch=batch, client=client).n_unreadable == 0
     first = Judgment.objects.filter(position=0, value=1)
     # The order of a page does not depend on the systems.
     assert 0 < first.filter(candidate__system="alpha").count() < first.count() == 10
     flags = store_evidence(study).annotator_flags.filter(name="position")
     assert list(flags.values_list("n", "n_hits", "expected")) == [(10, 10, 5)]
-    assert unflagged_assignments(study, hours=0) == []
+    assert drafts.unflagged_assignments(study, hours=0) == []
 
 
 # Reports
@@ -224,37 +219,37 @@ def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule
 def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(client, ann, bob):
     study = ordered_study(2, n_items=3)
     batch = published_batch(study, client, max_assignments=3)
-    assert balance_of(batch) == OrderBalance(0, 0)
+    assert balance_of(batch) == progress.OrderBalance(0, 0)
     straight, turned = ["alpha", "beta"], ["beta", "alpha"]
     shown = {"d0": [straight, straight], "d1": [straight, turned], "d2": [straight]}
     for item, orders in shown.items():
         for worker, order in zip((ann, bob), orders, strict=False):
             hand_in(worker, hit_on(batch, item), {"alpha": 1, "beta": 2}, order=order)
-    collect_batch(batch=batch, client=client)
-    assert balance_of(batch) == OrderBalance(3, 1)
+    collect.collect_batch(batch=batch, client=client)
+    assert balance_of(batch) == progress.OrderBalance(3, 1)
     of_d1 = Submission.objects.filter(item__key="d1")
     of_d1.update(shown_order=["alpha", "check 1: gold", "beta"])
     count_judgments_change(study_ids=[study.pk])
-    assert balance_of(batch) == OrderBalance(3, 2)
+    assert balance_of(batch) == progress.OrderBalance(3, 2)
     rejected = Assignment.objects.filter(submission=of_d1[0])
-    decide(assignments=rejected, decision=REJECT, feedback="x")
-    send_decisions(batch=batch, client=client)
-    assert balance_of(batch) == OrderBalance(3, 1)
-    orders = [json.loads(row)["shown_order"] for row in row_jsonl(submission_rows(study))]
+    decisions.decide(assignments=rejected, decision=decisions.REJECT, feedback="x")
+    decisions.send_decisions(batch=batch, client=client)
+    assert balance_of(batch) == progress.OrderBalance(3, 1)
+    orders = [json.loads(row)["shown_order"] for row in row_jsonl(studies.submission_rows(study))]
     assert orders[0] == '["alpha", "beta"]'
 
 
-def balance_of(batch: Batch) -> OrderBalance | None:
-    return batch_report(Batch.objects.get(pk=batch.pk)).orders
+def balance_of(batch: Batch) -> progress.OrderBalance | None:
+    return progress.batch_report(Batch.objects.get(pk=batch.pk)).orders
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("policy", ["random", "latin_square"])
 def test_only_balanced_protocols_have_a_report_of_orders_and_warn_of_a_marketplace(policy):
     draft = batch_of(ordered_study(2, policy, n_items=1))
-    assert (batch_report(draft).orders is None) == (policy == "random")
+    assert (progress.batch_report(draft).orders is None) == (policy == "random")
     codes = [] if policy == "random" else ["unbalanced_marketplace"]
     elsewhere, here = (Funds(None, "", True, has_languages=is_here) for is_here in (False, True))
-    assert codes_of(order_findings(draft, elsewhere)) == codes
-    assert codes_of(order_findings(draft, here)) == []
-    assert codes_of(order_findings(draft, None)) == []
+    assert codes_of(preflight.order_findings(draft, elsewhere)) == codes
+    assert codes_of(preflight.order_findings(draft, here)) == []
+    assert codes_of(preflight.order_findings(draft, None)) == []

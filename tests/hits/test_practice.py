@@ -8,24 +8,16 @@ from django.test import Client
 from annotation.models import Judgment, Study, Submission
 from annotation.protocols.documents import read_document
 from annotation.protocols.versions import save_draft
-from hits import preflight, qualification_tests
-from hits.calls import match_published
-from hits.changes import apply_changes, end_batch
+from hits import calls, changes, costs, preflight, progress, qualification_tests, studies
 from hits.collect import collect_batch
-from hits.costs import commitments, estimate, spend_of
 from hits.crowd.replay import crowd_practice, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
 from hits.practice import practice_page
-from hits.progress import progress_counts
 from hits.publications import publish_batch
-from hits.studies import submission_rows
-from marketplace import clock
-from marketplace.exceptions import MarketplaceError
-from marketplace.hits.assignments import find_next
-from marketplace.hits.lifecycle import sweep
-from marketplace.models import HitType, Qualification, QualificationType, WorkerMessage
+from marketplace import clock, exceptions, models
+from marketplace.hits import assignments, lifecycle
 from marketplace.qualifications.eligibility import qualifies
 from presentation.row_files import row_jsonl
 from tests.annotation.importing import command_output
@@ -61,7 +53,7 @@ def test_only_who_passes_practice_may_work_and_is_told_so(study, client, ann, bo
     practise(bob, batch, 0, 20, 10)
     unread = submit(make_worker("cy"), PracticeHit.objects.get(number=0).hit_id, answer="{}")
     collect(batch, client)
-    [message] = WorkerMessage.objects.all()
+    [message] = models.WorkerMessage.objects.all()
     assert (message.worker, "Rate" in message.text) == (ann, True)
     assert may_take(ann, hit_on(batch, "d0"))
     assert not may_take(bob, hit_on(batch, "d0"))
@@ -89,7 +81,7 @@ def published(study, client, **practice) -> Batch:
 
 
 def committed() -> list[Decimal]:
-    return [one.usd for one in commitments(Batch.objects.all())]
+    return [one.usd for one in costs.commitments(Batch.objects.all())]
 
 
 def practise(worker, batch, number, *values) -> str:
@@ -105,7 +97,7 @@ def practise(worker, batch, number, *values) -> str:
 
 
 def collect(batch, client) -> None:
-    sweep(clock.now())
+    lifecycle.sweep(clock.now())
     collect_batch(batch=batch, client=client)
 
 
@@ -130,12 +122,12 @@ def test_answers_of_practice_are_exported_with_what_is_right(study, client, ann,
     assert first["annotator"] == second["annotator"] != unread["annotator"]
     assert (unread["item"], unread["value"], bool(unread["problem"])) == ("d2", None, True)
     assert ann.worker_id not in file.read_text()
-    assert list(map(json.loads, row_jsonl(submission_rows(study)))) == []
+    assert list(map(json.loads, row_jsonl(studies.submission_rows(study)))) == []
     # Nothing of it is of the study, and nobody is told to launch what is practised on.
     assert not Submission.objects.exists()
     assert not Judgment.objects.exists()
     assert sorted(Hit.objects.values_list("item__key", flat=True)) == ["d0", "d1"]
-    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
+    counts = Study.objects.filter(pk=study.pk).values(**progress.progress_counts()).get()
     assert counts["n_items_without_hit"] == 0
 
 
@@ -144,16 +136,16 @@ def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(st
     batch.connection.fees = "mturk"
     batch.connection.save()
     # Two items by two workers at $0.12, and two practice HITs of ten at $0.07.
-    cost = estimate(batch)
+    cost = costs.estimate(batch)
     assert (cost.n_hits, cost.n_assignments) == (2, 4)
     amounts = (cost.rewards_usd, cost.fees_usd, cost.practice_usd, cost.total_usd)
     assert list(map(str, amounts)) == ["0.40", "0.08", "1.40", "1.88"]
     assert committed() == [Decimal("1.88")]
     assert publish_batch(batch=batch, client=client).cost.total_usd == Decimal("1.88")
-    assert estimate(batch).total_usd == 0
+    assert costs.estimate(batch).total_usd == 0
     practise(ann, batch, 0, 80, 0)
     collect(batch, client)
-    assert spend_of(batch).total_usd == Decimal("0.07")
+    assert costs.spend_of(batch).total_usd == Decimal("0.07")
 
 
 def test_practice_is_published_once_however_often_it_is_tried(study, client, wire):
@@ -171,7 +163,7 @@ def test_practice_is_published_once_however_often_it_is_tried(study, client, wir
     assert PracticeHit.objects.unpublished().count() == 0
     # Those that a process killed long ago has made are found.
     PracticeHit.objects.filter(number=1).update(hit_id="")
-    assert match_published(batch=batch, client=client) == 1
+    assert calls.match_published(batch=batch, client=client) == 1
     assert PracticeHit.objects.unpublished().count() == 0
 
 
@@ -185,8 +177,8 @@ def test_only_so_many_attempts_count_and_the_first_answer_to_an_item(study, clie
     batch.refresh_from_db()
     practise(ann, batch, 0, 20, 10)
     practise(ann, batch, 1, 100, 10)  # before anybody has looked at the first
-    practice = HitType.objects.get(public_id=batch.practice_hit_type_id)
-    assert find_next(worker=ann, hit_type=practice) is None
+    practice = models.HitType.objects.get(public_id=batch.practice_hit_type_id)
+    assert assignments.find_next(worker=ann, hit_type=practice) is None
     practise(bob, batch, 1, 100, 10)
     collect(batch, client)
     passed = PracticeResult.objects.values_list("worker__worker_id", "is_passed")
@@ -197,7 +189,7 @@ def test_who_fails_may_try_another_and_after_the_last_no_more(study, client, ann
     """And is never sent to ask the requester."""
     batch = published(study, client)
     batch.refresh_from_db()
-    hit_type = HitType.objects.get(public_id=batch.hit_type_id)
+    hit_type = models.HitType.objects.get(public_id=batch.hit_type_id)
     (unmet,) = qualifies(ann, hit_type)
     assert [each.public_id for each in unmet.work] == [batch.practice_hit_type_id]
     assert unmet.qualification_type is None
@@ -209,7 +201,7 @@ def test_who_fails_may_try_another_and_after_the_last_no_more(study, client, ann
     result = PracticeResult.objects.get()
     assert (result.is_passed, result.state) == (False, "confirmed")
     assert not may_take(ann, hit_on(batch, "d0"))
-    assert not WorkerMessage.objects.exists()
+    assert not models.WorkerMessage.objects.exists()
     (failed,) = qualifies(ann, hit_type)
     assert failed.reason != unmet.reason
     assert failed.qualification_type is None
@@ -226,7 +218,7 @@ def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, a
     second.refresh_from_db()
     assert second.practice_type_id == first.practice_type_id
     assert may_take(ann, hit_on(second, "d0"))
-    with pytest.raises(MarketplaceError):
+    with pytest.raises(exceptions.MarketplaceError):
         practise(ann, second, 1, 100, 10)
     changed = planned(study, round_=3, pass_percent=50)
     publish_batch(batch=changed, client=client)
@@ -250,8 +242,8 @@ def test_practice_ends_with_the_last_answer_or_as_the_batch_is_closed(study, cli
     assert committed() == [Decimal("0.50")]
     closed = planned(study, round_=2)
     publish_batch(batch=closed, client=client)
-    end_batch(batch=closed, actor=None, is_closed=True)
-    applied = apply_changes(batch=closed, client=client)
+    changes.end_batch(batch=closed, actor=None, is_closed=True)
+    applied = changes.apply_changes(batch=closed, client=client)
     assert (applied.n_assignments_added, applied.n_expiries_set) == (0, 4)
     assert PracticeHit.objects.awaiting_expiry().count() == 0
     for _ in range(2):
@@ -314,7 +306,7 @@ def take(worker, type_id, *choices) -> str:
 
 
 def score_of(worker, type_id) -> int:
-    held = Qualification.objects.filter(qualification_type__public_id=type_id)
+    held = models.Qualification.objects.filter(qualification_type__public_id=type_id)
     return held.get(worker=worker).integer_value
 
 
@@ -353,7 +345,7 @@ def test_the_same_test_is_one_qualification_though_an_answer_is_lost(study, clie
         publish_batch(batch=batch, client=client)
     assert not hits_there(client)
     publish_batch(batch=batch, client=client)
-    made = QualificationType.objects.get()
+    made = models.QualificationType.objects.get()
     another = Batch(study=study, connection=batch.connection, protocol=batch.protocol)
     qualification_tests.create_tests(another, client)
     assert another.test_type_ids == Batch.objects.get().test_type_ids == [made.public_id]
@@ -379,7 +371,7 @@ def test_a_test_too_long_for_a_marketplace_is_refused_before_anything_is_made(st
     batch = planned_tests(study, {"cases": [{**BAD, "candidate": "word " * 790}] * 20})
     with refused_naming(BatchUnfit, "65,535"):
         publish_batch(batch=batch, client=client)
-    assert not QualificationType.objects.exists()
+    assert not models.QualificationType.objects.exists()
     levels = [each.level for each in preflight.qualification_test_findings(batch)]
     assert levels[0] == preflight.Level.FAULT
 

@@ -7,20 +7,13 @@ from django.core.management import call_command
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.study_facts import PUBLISH, jobs_of
-from hits.collect import collect_batch
-from hits.connections import close_connection, connect_marketplace
-from hits.endpoints import AccessKey
-from hits.models import Batch, Connection, Hit
-from hits.plans import draft_batch, plan_batch
-from hits.publications import request_publication
-from hits.selections import REST
+from hits import collect, connections, endpoints, models, plans, publications, selections
 from marketplace.models import Requester
 from marketplace.money.transfers import deposit
 from tests.annotation.studies import rating_study
 from tests.hits.work import hand_in, hits_there
-from work.execution import run_job
+from work import execution, tasks
 from work.models import Job
-from work.tasks import request_job, resume_job, stop_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOBODY_THERE = "http://127.0.0.1:9/requester"
@@ -28,31 +21,31 @@ NOBODY_THERE = "http://127.0.0.1:9/requester"
 
 @pytest.mark.slow
 def test_a_launch_is_published_once_by_a_background_worker(batch, client):
-    job = request_publication(batch=batch)
-    assert request_publication(batch=batch) == job
-    stop_job(job=job)
+    job = publications.request_publication(batch=batch)
+    assert publications.request_publication(batch=batch) == job
+    tasks.stop_job(job=job)
     assert work_off().state == "stopped"
     assert hits_there(client) == []
-    resume_job(job=job)
+    tasks.resume_job(job=job)
     job = work_off()
     assert (job.state, job.n_done, job.n_total) == ("done", 4, 4)
     assert all(number in job.message for number in ("4", "$0.20"))
     assert len(hits_there(client)) == n_published(batch) == 4
-    request_publication(batch=batch)
+    publications.request_publication(batch=batch)
     assert "$0.00" in work_off().message
     assert len(hits_there(client)) == 4
 
 
 def test_where_no_answer_comes_it_is_tried_again(batch, connection, client):
-    Connection.objects.filter(pk=connection.pk).update(endpoint_url=NOBODY_THERE)
-    job = request_publication(batch=batch)
+    models.Connection.objects.filter(pk=connection.pk).update(endpoint_url=NOBODY_THERE)
+    job = publications.request_publication(batch=batch)
     for _attempt in range(job.max_attempts):
-        run_job(job.pk)
+        execution.run_job(job.pk)
     after = Job.objects.get(pk=job.pk)
     assert (after.state, after.attempts) == ("failed", after.max_attempts)
     assert NOBODY_THERE in after.message
-    Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
-    resume_job(job=job)
+    models.Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
+    tasks.resume_job(job=job)
     assert work_off().state == "done"
     assert len(hits_there(client)) == n_published(batch) == 4
 
@@ -61,17 +54,17 @@ def test_where_no_answer_comes_it_is_tried_again(batch, connection, client):
 def test_without_the_money_or_an_open_connection_nothing_is_published(connection, client):
     study = rating_study(n_items=4, systems=["alpha"])
     batch = plan(study, connection, reward_usd=Decimal("2.51"))
-    request_publication(batch=batch)
+    publications.request_publication(batch=batch)
     job = work_off()
     assert job.state == "failed"
     assert all(amount in job.message for amount in ("$10.04", "$10.00"))
     assert n_published(batch) == 0
     deposit(requester=Requester.objects.get(), amount_usd=Decimal(1))
-    resume_job(job=job)
+    tasks.resume_job(job=job)
     assert work_off().state == "done"
     other = plan(study, connection, round=2)
-    request_publication(batch=other)
-    close_connection(connection=connection, actor=User.objects.get())
+    publications.request_publication(batch=other)
+    connections.close_connection(connection=connection, actor=User.objects.get())
     job = work_off()
     assert (job.state, n_published(other), "'Here'" in job.message) == ("failed", 0, True)
 
@@ -85,10 +78,10 @@ def at_once(settings, monkeypatch):
 @pytest.fixture
 def connection(live_server, keys, settings):
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
     ada = User.objects.create_user("ada")
     team = create_team(name="Lab", owner=ada)
-    return connect_marketplace(team=team, name="Here", key=key, actor=ada)
+    return connections.connect_marketplace(team=team, name="Here", key=key, actor=ada)
 
 
 @pytest.fixture
@@ -96,11 +89,11 @@ def batch(connection):
     return plan(rating_study(n_items=4, systems=["alpha"]), connection)
 
 
-def plan(study, connection, **settings) -> Batch:
-    terms = {"reward_usd": Decimal("0.05"), "selection": REST} | settings
+def plan(study, connection, **settings) -> models.Batch:
+    terms = {"reward_usd": Decimal("0.05"), "selection": selections.REST} | settings
     texts = {"title": "Rate", "description": "Read and rate."}
-    draft = draft_batch(study=study, connection=connection, **texts, **terms)
-    return plan_batch(draft=draft, part=1).batch
+    draft = plans.draft_batch(study=study, connection=connection, **texts, **terms)
+    return plans.plan_batch(draft=draft, part=1).batch
 
 
 def work_off() -> Job:
@@ -109,19 +102,19 @@ def work_off() -> Job:
 
 
 def n_published(batch) -> int:
-    return Hit.objects.of(batch).published().count()
+    return models.Hit.objects.of(batch).published().count()
 
 
 @pytest.mark.slow
 def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, client, ann, bob):
     study = rating_study(n_items=1, systems=["alpha"])
     batch = plan(study, connection, max_assignments=2, wave_size=1)
-    request_publication(batch=batch)
+    publications.request_publication(batch=batch)
     work_off()
     call_command("run_worker", until_empty=True)
     assert n_published(batch) == 1
-    hand_in(ann, Hit.objects.of(batch).published().get(), {"alpha": 5})
-    collect_batch(batch=batch, client=client)
-    request_job(kind="publish_waves")
+    hand_in(ann, models.Hit.objects.of(batch).published().get(), {"alpha": 5})
+    collect.collect_batch(batch=batch, client=client)
+    tasks.request_job(kind="publish_waves")
     work_off()
     assert (n_published(batch), jobs_of(study).of_kind(PUBLISH).count()) == (2, 2)

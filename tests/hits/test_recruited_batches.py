@@ -16,12 +16,11 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
-from annotation.access import give_to_team
+from annotation import access, study_facts
 from annotation.models import Study, Submission
-from annotation.study_facts import RECRUIT
 from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
-from hits import collect, decisions, participants, recruited_batches, recruiter_api
+from hits import collect, decisions, participants, progress, recruited_batches, recruiter_api
 from hits.account_requests import request_end, request_recruiter
 from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site, file_address
@@ -44,7 +43,6 @@ from hits.models import (
     Recruitment,
 )
 from hits.models.recruiting import CHARGES
-from hits.progress import batch_report, fetch_statement
 from hits.recruited_batches import (
     DEMOGRAPHICS,
     DISCARD,
@@ -60,19 +58,9 @@ from hits.recruited_batches import (
     request_draft,
 )
 from hits.studies import delete_study, unfinished_work
-from marketplace.models import (
-    AccessKey,
-    AuditEntry as MarketplaceEntry,
-    HitType,
-    Intent,
-    LedgerTransaction,
-    RecruitedStudy,
-    RecruiterConnection,
-    Requester,
-)
+from marketplace import models, recruiting
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
-from marketplace.recruiting import intents
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.codes import codes_of, refused
 from tests.console.work import work_off
@@ -115,7 +103,7 @@ def recruiter(connection, ada, fake):
 def batch(study, connection, ada):
     study.owner = ada
     study.save()
-    give_to_team(study=study, team=connection.team, actor=ada)
+    access.give_to_team(study=study, team=connection.team, actor=ada)
     terms = {"connection": connection, "reward_usd": 0, "max_assignments": 2, "is_recruited": True}
     return published_batch(study, client_of(connection), **terms)
 
@@ -128,7 +116,7 @@ def drafted(batch, recruiter, ada):
 @pytest.fixture
 def published(drafted, fake, ada):
     change(drafted, PUBLISH, ada, confirmed="4.00")
-    return RecruitedStudy.objects.get()
+    return models.RecruitedStudy.objects.get()
 
 
 @pytest.fixture
@@ -147,8 +135,8 @@ def bonus(submitted, batch):
 
 @pytest.fixture
 def pay_at_desk(bonus, batch, ada):
-    there = RecruiterConnection.objects.get()
-    RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
+    there = models.RecruiterConnection.objects.get()
+    models.RecruiterConnection.objects.update(settings=there.settings | {"currency": "USD"})
     minute()
     mine = Assignment.objects.of(batch).filter(worker__worker_id=bonus["worker_id"]).first()
 
@@ -271,7 +259,7 @@ def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     request_end(recruiter=recruiter, actor=ada)
     work_off()
     assert not Recruiter.objects.get().is_connected
-    assert RecruiterConnection.objects.get().encrypted_token == ""
+    assert models.RecruiterConnection.objects.get().encrypted_token == ""
     actions = set(AuditEntry.objects.values_list("action", flat=True))
     assert {"recruiter.connect", "recruiter.disconnect"} <= actions
 
@@ -284,7 +272,7 @@ def test_its_files_have_passing_addresses(published, drafted, ada, fake, connect
     answer = Client().get(address)
     assert answer.status_code == 200
     assert came.participant in answer.content.decode()
-    [entry] = MarketplaceEntry.objects.filter(action="study.export_join")
+    [entry] = models.AuditEntry.objects.filter(action="study.export_join")
     assert (entry.detail, entry.requester) == ({"reader": "ada"}, published.requester)
     demographics = Client().get(file_address(drafted, "demographics", reader="ada"))
     assert "age" in demographics.content.decode().lower()
@@ -299,14 +287,14 @@ def test_its_files_have_passing_addresses(published, drafted, ada, fake, connect
         address + "&expires=99999999999",
     ):
         assert Client().get(changed).status_code == 403
-    key = AccessKey.objects.get(access_key_id=connection.access_key_id)
-    MarketplaceEntry.objects.filter(action="key.issue", subject=key.access_key_id).update(user=ada)
+    key = models.AccessKey.objects.get(access_key_id=connection.access_key_id)
+    models.AuditEntry.objects.filter(action="key.issue", subject=key.access_key_id).update(user=ada)
     assert Client().get(address).status_code == 403
     key.requester.owners.add(ada)
     assert Client().get(address).status_code == 200
     monkeypatch.setattr("hits.connections.SECONDS", -1)
     assert Client().get(file_address(drafted, "join", reader="ada")).status_code == 403
-    assert MarketplaceEntry.objects.filter(action="study.export_join").count() == 2
+    assert models.AuditEntry.objects.filter(action="study.export_join").count() == 2
 
 
 @pytest.mark.slow
@@ -373,7 +361,7 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert "open_studies" in codes_of(unfinished_work(drafted.batch.study))
     assert balance_of(client) == ("50.00", "0.00")
     assert change(drafted, PRICE, ada, places=4).state == "failed"
-    ask_for_more(client, HitType.objects.get(), 2)
+    ask_for_more(client, models.HitType.objects.get(), 2)
     change(drafted, PRICE, ada, places=4)
     assert (drafted.places, drafted.quoted_places, drafted.quoted_cost) == (2, 4, 4)
     change(drafted, PLACES, ada, places=4, confirmed="4.00")
@@ -438,7 +426,7 @@ def test_a_failed_draft_is_tried_again_unless_another_came(batch, recruiter, ada
     fake.fail_next("calculate_cost", *["500"] * 3)
     failed = draft(batch, recruiter, ada)
     fake.faults.clear()
-    job = Job.objects.of_kind(RECRUIT).get()
+    job = Job.objects.of_kind(study_facts.RECRUIT).get()
     assert (failed.state, job.state, "500" in failed.problem) == ("refused", "failed", True)
     if not is_first:
         draft(batch, recruiter, ada)
@@ -456,7 +444,7 @@ def test_a_failed_draft_is_tried_again_unless_another_came(batch, recruiter, ada
 
 @pytest.mark.slow
 def test_participants_are_followed_decided_on_and_not_paid_here(published, drafted, fake, batch):
-    movements = LedgerTransaction.objects.count()
+    movements = models.LedgerTransaction.objects.count()
     first, second = (hand_in(fake, published) for _participant in range(2))
     client = client_of(batch.connection)
     collect_batch(batch=batch, client=client)
@@ -471,10 +459,10 @@ def test_participants_are_followed_decided_on_and_not_paid_here(published, draft
     assert drafted.outcomes == {"completed": 2}
     assert (drafted.sessions["approved"], drafted.n_waiting) == (2, 0)
     assert {first.status, second.status} == {"APPROVED"}
-    assert LedgerTransaction.objects.count() == movements
+    assert models.LedgerTransaction.objects.count() == movements
     assert store_audit().n_problems == 0
-    fetch_statement(batch=batch)
-    report = batch_report(batch)
+    progress.fetch_statement(batch=batch)
+    report = progress.batch_report(batch)
     assert (report.n_approved, report.spend.total_usd, report.difference_usd) == (6, 0, 0)
 
 
@@ -498,7 +486,7 @@ def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     facts = {"session": session, "connection": session.connection, "created_at": session.arrived_at}
     facts |= {"amount": Decimal("0.50"), "currency": "GBP", "sent_at": timezone.now()}
     facts["basis"] = {"prepared": "a" * 24, "total": "0.67"}
-    intent = Intent.objects.create(kind="bonus", key="bonus:1", state="uncertain", **facts)
+    intent = models.Intent.objects.create(kind="bonus", key="bonus:1", state="uncertain", **facts)
     run_job(request_job(kind="follow_recruiters").pk)
     call = RecruiterCall.objects.get()
     assert (call.kind, call.amount, call.is_uncertain) == ("bonus", Decimal("0.50"), True)
@@ -558,7 +546,7 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     """The marketplace's own pages gave the links: no study of it is known here."""
     assert participants.connections_to_follow() == []
     values = StudyValues(name="Ours", kind="panel", items_per_session=2, **PROLIFIC)
-    requester, hit_type = Requester.objects.get(), HitType.objects.get()
+    requester, hit_type = models.Requester.objects.get(), models.HitType.objects.get()
     study = open_study(requester=requester, hit_type=hit_type, values=values)
     browser = Client()
     browser.post(f"/join/{study.token}/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")
@@ -639,7 +627,7 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
     drafted.refresh_from_db()
     assert (failed.state, drafted.state) == ("failed", "draft")
     assert drafted.problem
-    move_study(fake.world, {"action": "PUBLISH"}, RecruitedStudy.objects.get().external_id)
+    move_study(fake.world, {"action": "PUBLISH"}, models.RecruitedStudy.objects.get().external_id)
     minute()
     failed.refresh_from_db()
     drafted.refresh_from_db()
@@ -690,7 +678,7 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     long_ago = timezone.now() - timedelta(days=settings.WORK_KEEP_DAYS + 1)
     Job.objects.finished().update(finished_at=long_ago)
     run_job(request_job(kind="clean_up").pk)
-    assert list(Job.objects.of_kind(RECRUIT)) == [job]
+    assert list(Job.objects.of_kind(study_facts.RECRUIT)) == [job]
     if is_heard:
         with refused_recruiting("same_reason"):
             change(drafted, participants.BONUS, ada, **bonus)
@@ -771,23 +759,26 @@ def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk
 @pytest.mark.slow
 def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake, ada, monkeypatch):
     """A gateway has cut the first, which is written between the other's looks."""
-    real, told = intents._locked, {}
+    real, told = recruiting.intents._locked, {}
 
     def locked(key):
         if not told:
             told.update(bonus)
             facts = {"worker_id": bonus["worker_id"], "reason": bonus["reason"]}
-            facts |= {"study": RecruitedStudy.objects.get(), "bonus": Decimal(bonus["amount"])}
+            facts |= {
+                "study": models.RecruitedStudy.objects.get(),
+                "bonus": Decimal(bonus["amount"]),
+            }
             token = f"{drafted.key}:{drafted.n_requests + 1}"
-            intents.request_bonus_in("GBP", token=token, **facts)
+            recruiting.intents.request_bonus_in("GBP", token=token, **facts)
         return real(key)
 
-    monkeypatch.setattr(intents, "_locked", locked)
+    monkeypatch.setattr(recruiting.intents, "_locked", locked)
     drafted.refresh_from_db()
     job = change(drafted, participants.BONUS, ada, **bonus)
     minute()
     assert (job.state, [kind for kind, _key, _amount in fake.world.paid]) == ("done", ["bonus"])
-    assert Intent.objects.filter(kind="bonus").count() == 1
+    assert models.Intent.objects.filter(kind="bonus").count() == 1
 
 
 @pytest.mark.slow
@@ -855,7 +846,7 @@ def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monk
     decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
     send_decisions(batch=batch, client=client_of(batch.connection))
     minute()
-    erase_worker(RecruitedStudy.objects.get().sessions.get().worker)
+    erase_worker(models.RecruitedStudy.objects.get().sessions.get().worker)
     minute()
     assert sorted(one.is_refused for one in participants.bonuses_of(batch)) == [False, True]
 
@@ -907,10 +898,10 @@ def test_answers_taken_back_meanwhile_are_gone(published, fake, batch, connectio
         collect.delete_withdrawn(Assignment.objects.all())
         return read(*answer)
 
-    RecruiterConnection.objects.update(settings={"currency": "USD"})
+    models.RecruiterConnection.objects.update(settings={"currency": "USD"})
     monkeypatch.setattr(decisions, "_is_first_attempt", delete_before_sending)
     assert send_payments(batch=batch, client=client_of(connection)).n_paid == 0
-    assert not Intent.objects.filter(kind="bonus").exists()
+    assert not models.Intent.objects.filter(kind="bonus").exists()
     assert not Payment.objects.exists()
     assert Assignment.objects.count() == 2
     Submission.objects.all().delete()

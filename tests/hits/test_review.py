@@ -7,10 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from hits import exceptions
-from hits.calls import assignment_record
-from hits.collect import store_assignment
-from hits.costs import commitments, spend_of
+from hits import calls, collect, costs, endpoints, exceptions
 from hits.decisions import (
     APPROVE,
     REJECT,
@@ -22,10 +19,8 @@ from hits.decisions import (
     send_payments,
     withdraw_refused,
 )
-from hits.endpoints import AccessKey, connect
 from hits.models import PART, Assignment, Batch, DeliveryState, Payment
-from marketplace import clock
-from marketplace.models import BonusPayment
+from marketplace import clock, models
 from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
@@ -123,14 +118,14 @@ def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, keys, clie
     """An approval that boto3 sent twice is ours."""
     hit = hit_on(batch, "d0")
     (older,) = client.list_assignments_for_hit(HITId=hit.hit_id)["Assignments"]
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(endpoints.connect(key=key, endpoint_url=ENDPOINT_URL))
     approve(batch)
     wire.fail("ApproveAssignment", answer_lost, at=2)
     sent = send_decisions(batch=batch, client=wire.client)
     assert sent == ReviewResult(n_approved=3, rewards_usd=Decimal(3))
     assert wire.calls["ApproveAssignment"] == 4
-    assert not store_assignment(hit=hit, record=assignment_record(hit, older))
+    assert not collect.store_assignment(hit=hit, record=calls.assignment_record(hit, older))
     assert list(statuses(client)) == [APPROVED] * 3
 
 
@@ -192,7 +187,7 @@ def three_bonuses(batch):
 
 
 def bonuses_there():
-    return sorted(BonusPayment.objects.values_list("amount_usd", "reason"))
+    return sorted(models.BonusPayment.objects.values_list("amount_usd", "reason"))
 
 
 def states():
@@ -207,9 +202,9 @@ def test_hundreds_of_payments_add_up_to_the_cent(batch):
         payment.purpose = bonus_purpose(payment.reason)
         payment.amount_usd = Decimal(("0.07", "0.13", "0.35")[n % 3])
     Payment.objects.bulk_create(payments)
-    spend = spend_of(batch)
+    spend = costs.spend_of(batch)
     assert (spend.bonuses_usd, spend.bonus_fees_usd) == (Decimal("99.00"), Decimal("5.40"))
-    [commitment] = commitments(Batch.objects.all())
+    [commitment] = costs.commitments(Batch.objects.all())
     assert commitment.usd == commitment.usd.quantize(Decimal("0.01"))
 
 
@@ -230,7 +225,7 @@ def test_the_marketplace_is_asked_before_a_payment_is_repeated(batch, client, wi
         send_payments(batch=batch, client=client)
     assert states() == ["confirmed", "intended", "intended"]
     if days:
-        BonusPayment.objects.update(unique_request_token=None)
+        models.BonusPayment.objects.update(unique_request_token=None)
         Payment.objects.update(first_sent_at=timezone.now() - timedelta(days=days))
     wire.calls.clear()
     assert send_payments(batch=batch, client=client).n_paid == 2
@@ -301,8 +296,8 @@ def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batc
 
 
 def test_what_boto3_sent_twice_is_paid_once(three_bonuses, batch, keys):
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(endpoints.connect(key=key, endpoint_url=ENDPOINT_URL))
     wire.fail("SendBonus", answer_lost, at=2)
     assert send_payments(batch=batch, client=wire.client).n_paid == 3
     assert (wire.calls["SendBonus"], len(bonuses_there())) == (4, 3)

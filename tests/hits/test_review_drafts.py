@@ -23,13 +23,7 @@ from hits.models import (
     WorkerNote,
 )
 from hits.sending import record_drafts, retry_refused, send_review
-from marketplace import clock
-from marketplace.models import (
-    Assignment as Work,
-    BonusPayment,
-    WorkerBlock as BlockThere,
-    WorkerMessage,
-)
+from marketplace import clock, models
 from tests.annotation.importing import command_output
 from tests.codes import codes_of, refused
 from tests.hits.samples import lab_study
@@ -138,8 +132,8 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert balance_of(client) == ("5.50", "3.00")
     record = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
     assert record["RequesterFeedback"] == "Half is missing."
-    assert WorkerMessage.objects.get(subject="Thank you").text == "More will come."
-    assert BlockThere.objects.get().reason == "Answers at random."
+    assert models.WorkerMessage.objects.get(subject="Thank you").text == "More will come."
+    assert models.WorkerBlock.objects.get().reason == "Answers at random."
     assert not DraftDecision.objects.exists()
     assert review.n_refused == 0
     entries = AuditEntry.objects.filter(action__startswith="review.").order_by("position")
@@ -150,7 +144,7 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert set(Message.objects.values_list("state", flat=True)) == {"confirmed"}
     draft(work[1], Action.UNBLOCK)
     assert send()[1].n_blocks == 1
-    assert not BlockThere.objects.exists()
+    assert not models.WorkerBlock.objects.exists()
     assert WorkerBlock.objects.filter(is_active=False, state="confirmed").exists()
 
 
@@ -207,7 +201,7 @@ def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl)
     result, _ = send(carl)
     assert result.n_recorded == 0
     assert codes_of(result.problems) == ["decided_already", "paid_already"]
-    assert BonusPayment.objects.count() == Payment.objects.count() == 1
+    assert models.BonusPayment.objects.count() == Payment.objects.count() == 1
     assert not DraftDecision.objects.exists()
 
 
@@ -224,7 +218,7 @@ def test_an_outdated_summary_sends_nothing_and_two_presses_once(work, draft, stu
     with pytest.raises(exceptions.SummaryOutdated):
         record_drafts(reviewer=rosa, study=study, digest=digest)
     send_review(study=study, client_for=lambda connection: client)
-    assert BonusPayment.objects.count() == 1
+    assert models.BonusPayment.objects.count() == 1
 
 
 def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study, rosa):
@@ -267,7 +261,7 @@ def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, dra
     _, review = send()
     assert (review.n_decided_before, review.n_paid, review.n_refused) == (1, 0, 1)
     assert statuses()[0] == "Approved"
-    assert not BonusPayment.objects.exists()
+    assert not models.BonusPayment.objects.exists()
 
 
 def test_a_part_counts_once_before_and_after_it_is_sent(work, draft, send, study, rosa, client):
@@ -333,7 +327,7 @@ def test_a_message_sent_meanwhile_is_not_sent_again(work, draft, send, study, ro
     record_drafts(reviewer=rosa, study=study, digest=summary_of(DraftDecision.objects.all()).digest)
     n_sent = send_messages(messages=rows, client=client, progress=progress)
     assert (n_sent, list(rows.values_list("state", "problem"))) == (1, [("confirmed", "")] * 2)
-    assert WorkerMessage.objects.filter(subject="Thank you").count() == 1
+    assert models.WorkerMessage.objects.filter(subject="Thank you").count() == 1
 
 
 @pytest.fixture
@@ -363,18 +357,20 @@ def test_what_was_decided_is_done_once_wherever_sending_is_killed(recorded, wire
         send_review(study=recorded, client_for=lambda _connection: wire.client)
     send_review(study=recorded, client_for=lambda _connection: wire.client)
     here = dict(Assignment.objects.values_list("assignment_id", "status"))
-    assert dict(Work.objects.values_list("public_id", "status")) == here
+    assert dict(models.Assignment.objects.values_list("public_id", "status")) == here
     statuses = ["Approved", "Approved", "Rejected", "Rejected", "Rejected", "Submitted"]
     assert list(Assignment.objects.order_by("pk").values_list("status", flat=True)) == statuses
-    paid = sorted(BonusPayment.objects.values_list("amount_usd", flat=True))
+    paid = sorted(models.BonusPayment.objects.values_list("amount_usd", flat=True))
     assert paid == [Decimal("0.15"), Decimal("0.15"), Decimal("0.40")]
     assert set(Payment.objects.values_list("state", flat=True)) == {"confirmed"}
-    assert BlockThere.objects.count() == 1
+    assert models.WorkerBlock.objects.count() == 1
     # Three rejections, three bonuses and a block: workers read of each once.
-    events = WorkerMessage.objects.filter(subject__regex="^(Rejected|Bonus of)|takes no more work")
+    events = models.WorkerMessage.objects.filter(
+        subject__regex="^(Rejected|Bonus of)|takes no more work"
+    )
     assert events.count() == 7
     # The one thing that has no token: it may come twice, and never not at all.
-    assert (WorkerMessage.objects.count() - 7) in ((1, 2) if how is killed_after else (1,))
+    assert (models.WorkerMessage.objects.count() - 7) in ((1, 2) if how is killed_after else (1,))
     assert balance_of(wire.client) == ("6.30", "1.00")
     assert spend_of(Batch.objects.get()).total_usd == Decimal("2.70")
     assert [fault for chain in AuditChain.objects.all() for fault in chain_faults(chain)] == []

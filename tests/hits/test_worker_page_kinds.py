@@ -27,16 +27,7 @@ from hits.page_texts import SOURCE, TABLES
 from hits.questions import html_question, task_page
 from marketplace.documents.answer_schemas import answer_errors, check_schema
 from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, accessible_nodes
-from tests.hits.frames import (
-    Frame,
-    assert_announced,
-    check_ids,
-    counts,
-    frame_of,
-    inside,
-    label,
-    send,
-)
+from tests.hits import frames
 from tests.hits.samples import RESPONSES, alternatives_item, rating_item
 from tests.hits.test_answers import xml_of
 
@@ -84,7 +75,7 @@ def framed(open_page) -> Iterator:
     managers = []
 
     def open_(item: Item, document: ProtocolDocument, path: str = "frame", **options):
-        manager = frame_of(task_page(item, document))
+        manager = frames.frame_of(task_page(item, document))
         frame = manager.__enter__()
         managers.append(manager)
         return frame, open_page(frame.address(path), **options)
@@ -94,7 +85,7 @@ def framed(open_page) -> Iterator:
         manager.__exit__(None, None, None)
 
 
-def read(frame: Frame, item: Item, document: ProtocolDocument):
+def read(frame: frames.Frame, item: Item, document: ProtocolDocument):
     posted = frame.posts[0][1]["answer"][0]
     assert answer_errors(frame.page, [("answer", [posted])]) == []
     return json.loads(posted), read_answer(xml_of({"answer": posted}), item, document)
@@ -158,19 +149,19 @@ def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by
     size = {"keyboard": (1280, 900), "mouse": (320, 640), "touch": (390, 844)}[by]
     viewport = dict(zip(("width", "height"), size, strict=True))
     frame, page = framed(item, document, viewport=viewport, has_touch=by == "touch")
-    task = inside(page)
+    task = frames.inside(page)
     task.locator("#send [type=submit]").click()
     n_fields = 1 if kind in ("preference", "best_worst", "ranking") else 4
     expect(task.locator("#problems li")).to_have_count(n_fields)
     assert frame.posts == []
     operate(page, task, kind, by)
-    expect(task.locator("#progress")).to_have_text(counts(n_fields, n_fields))
+    expect(task.locator("#progress")).to_have_text(frames.counts(n_fields, n_fields))
     expect(task.locator("#problems")).to_be_hidden()
-    send(task)
+    frames.send(task)
     assert_answered(frame, item, document, kind)
 
 
-def assert_answered(frame: Frame, item: Item, document: ProtocolDocument, kind: str) -> None:
+def assert_answered(frame: frames.Frame, item: Item, document: ProtocolDocument, kind: str) -> None:
     _, answer = read(frame, item, document)
     expected = pytest.approx(EXPECTED[kind], abs=1 if kind == "line" else 1e-9)
     assert [judged.value for judged in answer.judgments] == expected
@@ -182,7 +173,7 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
     item, document = published(rating_item(), questions=tuple(QUESTIONS.values()))
     _, page = framed(item, document, "task")
     assert accessibility_problems(page) == []
-    check_ids(page)
+    frames.check_ids(page)
     headings = {question.name: question.heading for question in QUESTIONS.values()}
     choices = [
         ("radio", "no"), ("radio", "partly"), ("radio", "yes"), ("radio", "ask"),
@@ -192,7 +183,8 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
     expected = []
     for letter in "ABCD":
         line, number, short, long = (
-            label(headings[name], letter) for name in ("line", "number", "short_text", "long_text")
+            frames.label(headings[name], letter)
+            for name in ("line", "number", "short_text", "long_text")
         )
         expected += [
             ("button", line, ""),
@@ -203,23 +195,25 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
             ("textbox", short, ["In a word?", "0", "3"]),
             ("textbox", long, ["At length?"]),
         ]
-    responses = [("radio", label("", letter), "") for letter in "ABCD"]
+    responses = [("radio", frames.label("", letter), "") for letter in "ABCD"]
     expected += [
         *responses, ("radio", "", ""),
         *responses, *responses,
-        *(("combobox", label("", letter), "") for letter in "ABCD"),
+        *(("combobox", frames.label("", letter), "") for letter in "ABCD"),
         ("link", "", ""), ("button", "", ""), ("button", "", ""),
     ]  # fmt: skip
-    assert_announced(accessible_nodes(page, CONTROLS), expected)
+    frames.assert_announced(accessible_nodes(page, CONTROLS), expected)
     wordings = {question.wording for question in QUESTIONS.values()}
     groups = [node for node in accessible_nodes(page, GROUPS) if node.description in wordings]
     asked = []
     for letter in "ABCD":
         for name in ("likert", "category", "categories", "yes_no"):
-            asked.append((label(headings[name], letter), QUESTIONS[name].wording))
+            asked.append((frames.label(headings[name], letter), QUESTIONS[name].wording))
     for name in ("preference", "best_worst", "ranking"):
         asked.append((headings[name], QUESTIONS[name].wording))
-    assert_announced(groups, [(node.role, *each) for node, each in zip(groups, asked, strict=True)])
+    frames.assert_announced(
+        groups, [(node.role, *each) for node, each in zip(groups, asked, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("language", [SOURCE, *TABLES])
@@ -272,7 +266,7 @@ def test_a_page_of_points_takes_one_key_per_answer_and_one_to_submit(framed):
     questions = (QUESTIONS["likert"], QUESTIONS["yes_no"])
     item, document = published(rating_item(), questions=questions)
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     press_keys(page, *"31121221", "Control+Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     _, answer = read(frame, item, document)
@@ -282,9 +276,9 @@ def test_a_page_of_points_takes_one_key_per_answer_and_one_to_submit(framed):
 def test_numbers_are_typed_on_lines_and_enter_moves_on(framed):
     item, document = published(rating_item(), questions=(QUESTIONS["line"],))
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     press_keys(page, *"80", "Enter", *"7", "Enter", *"100", "Shift+Enter", "9", "Enter", "Enter")
-    expect(task.locator("#progress")).to_have_text(counts(3, 4))
+    expect(task.locator("#progress")).to_have_text(frames.counts(3, 4))
     # A number is shown to whoever types one, however the line is set.
     expect(task.locator("output").first).to_have_text("80")
     page.keyboard.press("Enter")
@@ -299,7 +293,7 @@ def test_letters_choose_among_responses(framed):
     names = ("preference", "best_worst", "ranking")
     item, document = published(rating_item(), questions=tuple(QUESTIONS[name] for name in names))
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     press_keys(page, "b", "Shift+d", "a", "c", "a", "d", "b", "Control+Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     posted, _ = read(frame, item, document)
@@ -313,7 +307,7 @@ def test_letters_select_products_and_zero_selects_none(framed):
     ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
     item, document = published(alternatives_item(), questions=(ticked,))
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     press_keys(page, "0", "a", "c", "b", "b", "Control+Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     _, answer = read(frame, item, document)
@@ -336,7 +330,7 @@ def test_keys_are_listed_can_be_switched_off_and_leave_texts_alone(framed):
     page.get_by_role("dialog").get_by_role("checkbox").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("1")
-    expect(page.locator("#progress")).to_have_text(counts(1, 8))
+    expect(page.locator("#progress")).to_have_text(frames.counts(1, 8))
 
 
 # Conditions
@@ -348,7 +342,7 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
     )
     item, document = published(rating_item(), questions=(QUESTIONS["yes_no"], why))
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     groups = task.get_by_role("radiogroup")
     expect(task.get_by_role("textbox")).to_have_count(0)
     for group, value in zip(groups.all(), "1110", strict=True):
@@ -357,7 +351,7 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
     task.locator("#send [type=submit]").click()
     expect(task.locator("#problems li")).to_have_count(1)
     task.get_by_role("textbox").fill("It is rude.")
-    send(task)
+    frames.send(task)
     posted, answer = read(frame, item, document)
     assert [judged.value for judged in answer.judgments] == [1, 1, 1, 0]
     [why] = answer.written
@@ -372,14 +366,14 @@ def test_cannot_tell_is_an_answer_without_a_value(framed):
     )
     item, document = published(rating_item(), questions=(rating, why))
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     for group in task.get_by_role("radiogroup").all():
         expect(group.get_by_role("radio")).to_have_count(4)
         group.get_by_label("I can’t tell").check()
     task.get_by_role("radiogroup").first.get_by_role("radio").nth(1).check()
     expect(task.get_by_role("textbox")).to_have_count(0)
-    expect(task.locator("#progress")).to_have_text(counts(4, 4))
-    send(task)
+    expect(task.locator("#progress")).to_have_text(frames.counts(4, 4))
+    frames.send(task)
     _, answer = read(frame, item, document)
     assert [judged.value for judged in answer.judgments] == [2]
     assert [each.reason for each in answer.missing] == ["cannot_tell"] * 3
@@ -393,7 +387,7 @@ def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
     fields = {"questions": (ticked,), "reason": Reason("choice", 10)}
     item, document = published(alternatives_item(), **fields)
     frame, page = framed(item, document)
-    task = inside(page)
+    task = frames.inside(page)
     boxes = task.get_by_role("checkbox")
     boxes.nth(0).check()
     boxes.nth(3).check()
@@ -403,11 +397,11 @@ def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
     task.locator("#send [type=submit]").click()
     problems = task.locator("#problems li")
     expect(problems).to_have_count(2)
-    expect(problems.filter(has_text=counts(5, 10))).to_have_count(1)
+    expect(problems.filter(has_text=frames.counts(5, 10))).to_have_count(1)
     reasons.first.fill("Just as large.")
     reasons.last.fill("Of equal colour.")
     expect(task.locator("#problems")).to_be_hidden()
-    send(task)
+    frames.send(task)
     _, answer = read(frame, item, document)
     reasons = {answer.order[0]: "Just as large.", answer.order[3]: "Of equal colour."}
     assert {each.candidate.key: each.text for each in answer.written} == reasons
@@ -436,7 +430,7 @@ def test_consent_is_asked_before_anything_else_and_sent(framed):
     expect(task.locator("#work")).to_be_visible()
     for group in task.get_by_role("radiogroup").all():
         group.get_by_role("radio").first.check()
-    send(task)
+    frames.send(task)
     _, answer = read(frame, item, document)
     assert answer.consented_at is not None
 
@@ -508,8 +502,8 @@ def categories() -> Item:
 
 
 @pytest.fixture
-def categories_frame(categories: Item) -> Iterator[Frame]:
-    with frame_of(task_page(categories)) as frame:
+def categories_frame(categories: Item) -> Iterator[frames.Frame]:
+    with frames.frame_of(task_page(categories)) as frame:
         yield frame
 
 
@@ -541,9 +535,9 @@ def test_every_category_that_is_clicked_stays_checked(categories_frame, open_pag
         group.locator(f"[value='{value}']").click()
     assert choices_of(page) == ANSWERS
     assert len({name for name, _ in chosen_radios(page)}) == 8
-    expect(page.locator("#progress")).to_have_text(counts(8, 8))
+    expect(page.locator("#progress")).to_have_text(frames.counts(8, 8))
     page.reload()
-    expect(page.locator("#progress")).to_have_text(counts(8, 8))
+    expect(page.locator("#progress")).to_have_text(frames.counts(8, 8))
     assert choices_of(page) == ANSWERS
     # Another mind about one of them changes that one.
     groups.nth(3).locator("[value='2']").click()
@@ -562,7 +556,7 @@ def test_every_alternative_that_is_ticked_stays_ticked(alternatives_frame, open_
     page.locator("#justification").fill("All of them are lamps.")
     page.locator("#comment").fill("A large choice")
     page.reload()
-    expect(page.locator("#progress")).to_have_text(counts(14))
+    expect(page.locator("#progress")).to_have_text(frames.counts(14))
     assert page.locator(".grid :checked").count() == 14
     expect(page.locator("#none")).not_to_be_checked()
     expect(page.locator("#justification")).to_have_value("All of them are lamps.")
@@ -576,10 +570,10 @@ def test_every_alternative_that_is_ticked_stays_ticked(alternatives_frame, open_
 
 def test_each_alternative_is_announced_by_its_title(alternatives, alternatives_frame, open_page):
     page = open_page(alternatives_frame.address("task"))
-    check_ids(page)
+    frames.check_ids(page)
     titles = page.locator(".grid .card:not(.none) .text").all_inner_texts()
     assert sorted(titles) == sorted(each.text for each in alternatives.candidates.all())
-    assert_announced(
+    frames.assert_announced(
         accessible_nodes(page, CONTROLS),
         [
             ("button", alternatives.context, ""),

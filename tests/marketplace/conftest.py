@@ -15,12 +15,10 @@ from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
-from marketplace import clock
-from marketplace.bridge.certificates import prepare_authority
-from marketplace.bridge.proxy import Bridge, find_marketplace
+from marketplace import clock, money
+from marketplace.bridge import certificates, proxy
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Assignment, Hit, LedgerEntry, Requester, WorkerAccount
-from marketplace.money import ledger
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.accessibility import accessibility_problems
@@ -182,18 +180,18 @@ def worker_page(
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Trust:
-    return prepare_authority(tmp_path_factory.mktemp("authority"))
+    return certificates.prepare_authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
-def bridge(live_server: LiveServer, authority: Trust) -> Iterator[Bridge]:
-    with bridge_to(find_marketplace(live_server.url), authority) as started:
+def bridge(live_server: LiveServer, authority: Trust) -> Iterator[proxy.Bridge]:
+    with bridge_to(proxy.find_marketplace(live_server.url), authority) as started:
         yield started
 
 
 @pytest.fixture
 def led_to_the_bridge(
-    bridge: Bridge, authority: Trust, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    bridge: proxy.Bridge, authority: Trust, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lead_programs(monkeypatch, proxy_url=bridge.url, bundle=str(authority[1]), keys=keys)
 
@@ -247,4 +245,4 @@ def assert_ledger_balances() -> None:
         if is_open:
             promised_usd += hit.free_count * hit.price_usd
         is_settled = hit.next_transition_at is None or hit.next_transition_at > clock.now()
-        assert not is_settled or ledger.held_for(hit) == promised_usd
+        assert not is_settled or money.ledger.held_for(hit) == promised_usd

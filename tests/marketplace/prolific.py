@@ -11,21 +11,10 @@ from django.test import Client
 from benchmarks.fake_prolific import operations
 from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from marketplace import clock
-from marketplace.models import (
-    Assignment,
-    HitType,
-    RecruiterCharge,
-    RecruiterConnection,
-    Session,
-)
-from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.connections import connect_prolific
-from marketplace.recruiting.drafts import Posting, draft_study
+from marketplace import clock, models
+from marketplace.recruiting import calls, connections, drafts, sessions, studies
 from marketplace.recruiting.files import import_statuses, read_statuses
 from marketplace.recruiting.posting import publish_study
-from marketplace.recruiting.sessions import GRACE, settle_sessions
-from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.marketplace.conftest import HIT
 from tests.marketplace.test_worker_site import text_of
 
@@ -38,26 +27,26 @@ OPEN_DOUBT = {"kind": "doubt", "state": "uncertain"}
 
 def connect(fake, requester, **changed):
     facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
-    return connect_prolific(requester=requester, **facts | changed)
+    return connections.connect_prolific(requester=requester, **facts | changed)
 
 
 def create_hits(mturk, n=4, max_assignments=2, **changed):
     for _ in range(n):
         created = mturk.create_hit(**HIT | changed, MaxAssignments=max_assignments)["HIT"]
-    return HitType.objects.get(public_id=created["HITTypeId"])
+    return models.HitType.objects.get(public_id=created["HITTypeId"])
 
 
 def open_panel(hit_type, **changed):
-    values = StudyValues(**{"name": "Panel", "kind": "panel"} | PROLIFIC | changed)
-    return open_study(requester=hit_type.requester, hit_type=hit_type, values=values)
+    values = studies.StudyValues(**{"name": "Panel", "kind": "panel"} | studies.PROLIFIC | changed)
+    return studies.open_study(requester=hit_type.requester, hit_type=hit_type, values=values)
 
 
 def posting(**changed):
-    return Posting(**{"reward": REWARD, "minutes": 10, "items_per_session": 2} | changed)
+    return drafts.Posting(**{"reward": REWARD, "minutes": 10, "items_per_session": 2} | changed)
 
 
 def draft(connection, hit_type, **changed):
-    return draft_study(connection=connection, hit_type=hit_type, values=posting(**changed))
+    return drafts.draft_study(connection=connection, hit_type=hit_type, values=posting(**changed))
 
 
 def publish(connection, hit_type, **changed):
@@ -67,7 +56,7 @@ def publish(connection, hit_type, **changed):
 
 
 def minutes(n=3):
-    return [call_recruiters() for _minute in range(n)][-1]
+    return [calls.call_recruiters() for _minute in range(n)][-1]
 
 
 def settle(n=1):
@@ -121,7 +110,9 @@ def begun(fake, study, n_done=1):
 
 
 def leave(browser, session=None):
-    return browser.post(f"/worker/studies/{(session or Session.objects.get()).public_id}/leave/")
+    return browser.post(
+        f"/worker/studies/{(session or models.Session.objects.get()).public_id}/leave/"
+    )
 
 
 def block(mturk, submission):
@@ -133,12 +124,12 @@ def completion_code(study, outcome="completed"):
 
 
 def run_out_of_time(study):
-    clock.advance(timedelta(seconds=study.maximum_seconds) + GRACE + timedelta(seconds=1))
-    settle_sessions(clock.now())
+    clock.advance(timedelta(seconds=study.maximum_seconds) + sessions.GRACE + timedelta(seconds=1))
+    sessions.settle_sessions(clock.now())
 
 
 def session_of(submission):
-    return Session.objects.get(submission_id=submission.id)
+    return models.Session.objects.get(submission_id=submission.id)
 
 
 def hand_in(fake, study):
@@ -157,7 +148,7 @@ def ask_for_more(mturk, hit_type, n=1):
 
 
 def assignments(submission):
-    rows = Assignment.objects.filter(session_item__session__submission_id=submission.id)
+    rows = models.Assignment.objects.filter(session_item__session__submission_id=submission.id)
     return list(rows.order_by("pk").values_list("public_id", flat=True))
 
 
@@ -173,18 +164,18 @@ def reject(mturk, submission):
 
 
 def approve_submitted(mturk):
-    done = Assignment.objects.get(status="Submitted")
+    done = models.Assignment.objects.get(status="Submitted")
     mturk.approve_assignment(AssignmentId=done.public_id)
     return done
 
 
 def statuses():
-    return sorted(Assignment.objects.values_list("status", flat=True))
+    return sorted(models.Assignment.objects.values_list("status", flat=True))
 
 
 def pay_in_pounds(mturk, connection, submission, amount="1.50", token="t1"):
     """A bonus through the protocol, of an account that is in dollars as the protocol's are."""
-    RecruiterConnection.objects.filter(pk=connection.pk).update(
+    models.RecruiterConnection.objects.filter(pk=connection.pk).update(
         settings=connection.settings | {"currency": "USD"}
     )
     mturk.send_bonus(
@@ -202,7 +193,9 @@ def paid(fake, kind):
 
 def charges(kind="study"):
     return list(
-        RecruiterCharge.objects.filter(kind=kind).order_by("pk").values_list("amount", flat=True)
+        models.RecruiterCharge.objects.filter(kind=kind)
+        .order_by("pk")
+        .values_list("amount", flat=True)
     )
 
 

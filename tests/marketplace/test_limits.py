@@ -15,13 +15,7 @@ from hits.connections import signed_headers
 from hits.endpoints import AccessKey
 from marketplace import clock
 from marketplace.exceptions import AlreadyWorkedOn, AssignmentClosed, NoAssignmentsLeft, WorkRefused
-from marketplace.hits import lifecycle
-from marketplace.hits.assignments import (
-    accept_hit,
-    accept_next,
-    return_assignment,
-    submit_assignment,
-)
+from marketplace.hits import assignments, lifecycle
 from marketplace.models import Assignment, Hit
 from marketplace.money import ledger
 from marketplace.money.amounts import LARGEST_AMOUNT_USD, parse_amount
@@ -80,7 +74,7 @@ def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, 
 def test_a_hit_that_is_worked_on_is_not_due_for_disposal(mturk, worker):
     """Else every read would settle it again, from the 120th day on until the deadline."""
     mturk.create_hit(**HIT | {"AssignmentDurationInSeconds": 300 * 86_400})
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get())
+    assignment = assignments.accept_hit(worker=worker, hit=Hit.objects.get())
     clock.advance(130 * DAY)
     assert lifecycle.sweep(clock.now()) == 1  # it expired on the first day
     assert Hit.objects.get().next_transition_at == assignment.deadline
@@ -93,7 +87,7 @@ def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker,
 
     hit_id = mturk.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
     assert held() == "1.89"
-    accepted = accept_hit(worker=worker, hit=Hit.objects.get())
+    accepted = assignments.accept_hit(worker=worker, hit=Hit.objects.get())
     submit(make_worker("ben"), hit_id)
     assert held() == "1.89"
     for reward, total in (
@@ -103,11 +97,11 @@ def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker,
         other = mturk.create_hit_type(**HIT_TYPE | {"Reward": reward})["HITTypeId"]
         mturk.update_hit_type_of_hit(HITId=hit_id, HITTypeId=other)
         assert held() == total
-    return_assignment(assignment=accepted)
+    assignments.return_assignment(assignment=accepted)
     assert held() == "0.83"
-    late = accept_hit(worker=make_worker("eve"), hit=Hit.objects.get())
+    late = assignments.accept_hit(worker=make_worker("eve"), hit=Hit.objects.get())
     mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
-    return_assignment(assignment=late)
+    assignments.return_assignment(assignment=late)
     assert status_of(mturk, hit_id) == "Reviewable"
     assert held() == "0.63"
 
@@ -117,34 +111,36 @@ SECOND = timedelta(seconds=1)
 
 def test_a_returned_assignment_is_free_again_for_everybody(mturk, hit_id, hit, worker, make_worker):
     for taker in (worker, make_worker("ben"), worker):
-        assignment = accept_hit(worker=taker, hit=hit)
+        assignment = assignments.accept_hit(worker=taker, hit=hit)
         assert assignment.status == "Accepted"
-        return_assignment(assignment=assignment)
+        assignments.return_assignment(assignment=assignment)
         assert status_of(mturk, hit_id) == "Assignable"
     clock.advance(HOUR)
-    assignment = accept_hit(worker=worker, hit=hit)
+    assignment = assignments.accept_hit(worker=worker, hit=hit)
     clock.reset()
-    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    assignments.submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
     [listed] = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
     assert listed["SubmitTime"] == listed["AcceptTime"]
     assert listed["AutoApprovalTime"] == listed["SubmitTime"] + 3 * DAY
 
 
 def test_an_assignment_is_abandoned_and_free_at_its_deadline(mturk, hit, worker, make_worker):
-    assignment = accept_hit(worker=worker, hit=hit)
+    assignment = assignments.accept_hit(worker=worker, hit=hit)
     assert assignment.deadline - assignment.accepted_at == timedelta(seconds=1200)
     assert lifecycle.sweep(assignment.deadline - SECOND) == 0
     with pytest.raises(NoAssignmentsLeft):
-        accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
+        assignments.accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
     clock.advance(HOUR)
-    late = accept_next(worker=make_worker("eve"), hit_type=hit.hit_type)  # without any sweep
+    late = assignments.accept_next(
+        worker=make_worker("eve"), hit_type=hit.hit_type
+    )  # without any sweep
     assert late.hit == hit
     clock.advance(HOUR)
     with refused(AssignmentClosed, "time_over"):
-        submit_assignment(public_id=late.public_id, fields=[("a", ["1"])])
+        assignments.submit_assignment(public_id=late.public_id, fields=[("a", ["1"])])
     hit.refresh_from_db()
     assert hit.status == "Assignable"
-    swept = accept_hit(worker=make_worker("fay"), hit=hit)
+    swept = assignments.accept_hit(worker=make_worker("fay"), hit=hit)
     assert lifecycle.sweep(swept.deadline) == 1
     for each in (late, swept):
         each.refresh_from_db()
@@ -153,12 +149,12 @@ def test_an_assignment_is_abandoned_and_free_at_its_deadline(mturk, hit, worker,
 
 def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker):
     clock.advance(DAY - SECOND)
-    assignment = accept_hit(worker=worker, hit=hit)
+    assignment = assignments.accept_hit(worker=worker, hit=hit)
     clock.advance(SECOND)
     assert status_of(mturk, hit_id) == "Unassignable"
     assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsPending"] == 1
     assert mturk.get_account_balance()["OnHoldBalance"] == "0.63"
-    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    assignments.submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
     assert status_of(mturk, hit_id) == "Reviewable"
 
 
@@ -167,7 +163,7 @@ def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id, hit, worker):
     assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
     assert status_of(mturk, hit_id) == "Reviewable"
     with refused(WorkRefused, "hit_expired"):
-        accept_hit(worker=worker, hit=hit)
+        assignments.accept_hit(worker=worker, hit=hit)
     clock.advance(120 * DAY - MINUTE)
     assert status_of(mturk, hit_id) == "Reviewable"
     clock.advance(MINUTE)
@@ -204,19 +200,19 @@ def test_the_command_and_the_periodic_job_sweep(mturk, hit_id):
 def test_a_worker_does_a_hit_once_and_next_the_oldest_not_done(mturk, worker, make_worker):
     hit_id = mturk.create_hit(**HIT, MaxAssignments=5)["HIT"]["HITId"]
     hit = Hit.objects.get()
-    assignment = accept_hit(worker=worker, hit=hit)
+    assignment = assignments.accept_hit(worker=worker, hit=hit)
     with refused(AlreadyWorkedOn, "in_progress"):
-        accept_hit(worker=worker, hit=hit)
-    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+        assignments.accept_hit(worker=worker, hit=hit)
+    assignments.submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
     assert status_of(mturk, hit_id) == "Assignable"
     with refused(AlreadyWorkedOn, "done_already"):
-        accept_hit(worker=worker, hit=hit)
+        assignments.accept_hit(worker=worker, hit=hit)
     first, second = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
     hit_type = Hit.objects.first().hit_type
-    assert accept_next(worker=worker, hit_type=hit_type).hit.public_id == first
-    assert accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
+    assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == first
+    assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
     with pytest.raises(NoAssignmentsLeft):
-        accept_next(worker=worker, hit_type=hit_type)
+        assignments.accept_next(worker=worker, hit_type=hit_type)
 
 
 # Texts that not every database keeps, in requests to what Assay has beside the Requester API.

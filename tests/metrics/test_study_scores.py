@@ -5,20 +5,16 @@ from collections import Counter
 import pytest
 from django.db import IntegrityError
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
 from annotation.exceptions import StudyUnknown
 from annotation.models import Candidate, Study
 from error_codes import InvalidValue
-from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
-from metrics.file_scores import score_file
+from metrics import exceptions, file_scores, score_files, study_files
 from metrics.models import Score, ScoringRun
-from metrics.score_files import read_scores
 from metrics.scorers.errors import ModelUnavailableError, UntokenisedTextWarning
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
-from metrics.study_files import COLUMNS, score_frame
 from metrics.study_scores import named_scorer, plan_scoring, score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
@@ -32,7 +28,7 @@ def values(study):
     """Every score by metric, item and candidate, or its reason."""
     return {
         (row.metric, row.item, row.candidate): row.reason if math.isnan(row.value) else row.value
-        for row in score_frame(study).itertuples()
+        for row in study_files.score_frame(study).itertuples()
     }
 
 
@@ -96,12 +92,12 @@ def test_an_empty_study_an_unknown_metric_or_a_missing_model_cannot_be_scored():
         def measure(self, examples):
             raise ModelUnavailableError("E17", code="absent")
 
-    with refused_naming(NothingToScore, "empty"):
+    with refused_naming(exceptions.NothingToScore, "empty"):
         score_study(study=rating_study("empty", n_items=0), scorer=Counting())
     assert not ScoringRun.objects.exists()
-    with refused(MetricUnknown, "unknown_metric"):
+    with refused(exceptions.MetricUnknown, "unknown_metric"):
         named_scorer("bleurt")
-    with refused(ModelUnfit, "absent") as raised:
+    with refused(exceptions.ModelUnfit, "absent") as raised:
         score_study(study=rating_study(), scorer=Missing())
     assert "E17" in str(raised.value)
 
@@ -178,7 +174,7 @@ def test_the_command_scores_a_study_with_each_metric_named_if_it_knows_them_all(
     with refused_naming(StudyUnknown, "ratings"):
         command_output(*command)
     rating_study(n_items=2)
-    with refused_naming(MetricUnknown, "bleurt"):
+    with refused_naming(exceptions.MetricUnknown, "bleurt"):
         command_output(*command, "--metric=bleurt")
     assert not ScoringRun.objects.exists()
     lines = command_output(*command, "--set=rouge1.tokenizer=unicode").splitlines()
@@ -222,21 +218,21 @@ def test_rows_follow_the_runs_the_items_and_the_candidates_and_take_one_query(
     django_assert_num_queries,
 ):
     study = rating_study(n_items=2)
-    assert list(score_frame(study).columns) == list(COLUMNS)
-    assert score_frame(study).dtypes["value"] == "float64"
+    assert list(study_files.score_frame(study).columns) == list(study_files.COLUMNS)
+    assert study_files.score_frame(study).dtypes["value"] == "float64"
     candidates = [("d1", "beta"), ("d0", "beta"), ("d0", "alpha"), ("d1", "alpha")]
     for metric in ("zeta", "eta"):
         values = {key: float(number) for number, key in enumerate(candidates)}
         write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
     with django_assert_num_queries(1):
-        frame = score_frame(study)
+        frame = study_files.score_frame(study)
     assert list(frame["metric"]) == ["zeta"] * 4 + ["eta"] * 4
     assert list(frame["item"][:4]) == ["d0", "d0", "d1", "d1"]
     assert list(frame["candidate"][:4]) == ["alpha", "beta", "alpha", "beta"]
     assert list(frame["value"][:4]) == [2, 1, 3, 0]
     values = {("d0", "alpha"): math.nan, ("d0", "beta"): 0.0}
     write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
-    undefined, zero = score_frame(study)[8:].itertuples()
+    undefined, zero = study_files.score_frame(study)[8:].itertuples()
     assert math.isnan(undefined.value)
     assert undefined.reason
     assert (zero.value, zero.reason) == (0, "")
@@ -261,10 +257,10 @@ def test_lengths_in_words_and_in_characters_are_signed_apart_and_both_reused():
 def test_a_file_of_scores_signs_each_output(tmp_path):
     items, output = tmp_path / "items.jsonl", tmp_path / "scores.csv"
     items.write_text('{"item": "1", "system": "a", "response": "So it is."}\n')
-    score_file(path=items, scorers=[build("length")], output=output)
-    stored = {row.metric: (row.signature, row.value) for row in read_scores(output)}
+    file_scores.score_file(path=items, scorers=[build("length")], output=output)
+    stored = {row.metric: (row.signature, row.value) for row in score_files.read_scores(output)}
     assert stored == {"length": (WORDS, 3.0), "length_characters": (CHARACTERS, 9.0)}
-    again = score_file(path=items, scorers=[build("length")], output=output)
+    again = file_scores.score_file(path=items, scorers=[build("length")], output=output)
     assert [one.n_computed for one in again.outputs] == [0, 0]
     assert [one.signature for one in again.outputs] == [WORDS, CHARACTERS]
 
@@ -382,10 +378,10 @@ class Judge(Counting):
 
 @pytest.mark.parametrize("same", ["team", "owner", ""])
 def test_a_judges_replies_are_reused_by_the_same_people_alone(same):
-    rosa, carl = User.objects.create_user("rosa"), User.objects.create_user("carl")
+    rosa, carl = models.User.objects.create_user("rosa"), models.User.objects.create_user("carl")
     first, second = rating_study("first", owner=rosa), rating_study("second", owner=carl)
     if same == "team":
-        team = create_team(name="Lab", owner=rosa)
+        team = teams.create_team(name="Lab", owner=rosa)
         Study.objects.update(team=team)
     elif same == "owner":
         Study.objects.update(owner=rosa)

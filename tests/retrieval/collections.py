@@ -6,20 +6,11 @@ import numpy as np
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import Team, User
-from results.computing import request_result
-from results.kinds import ResultKind
-from results.models import Result
-from retrieval.collections import create_collection, request_study
-from retrieval.file_readings import read_file
+from results import computing, kinds, models
+from retrieval import collections, file_readings
 from retrieval.models import Collection, CollectionFile
-from retrieval.result_kinds.audit import request_audit
-from retrieval.result_kinds.comparison import ComparisonKind
-from retrieval.result_kinds.evaluation import EvaluationKind
+from retrieval.result_kinds import audit, comparison, evaluation, pool, report, reuse, targets
 from retrieval.result_kinds.machine import MachineKind
-from retrieval.result_kinds.pool import request_pool
-from retrieval.result_kinds.report import request_report
-from retrieval.result_kinds.reuse import ReuseKind
-from retrieval.result_kinds.targets import request_sample
 from retrieval.stored_files import store_file
 from work.execution import run_job
 from work.models import Job
@@ -58,7 +49,7 @@ def add_file(
     collection: Collection, name: str, text: str | bytes, **options: str
 ) -> CollectionFile:
     file = store_file(collection=collection, file=sent(name, text), actor=None, **options)
-    read_file(file)
+    file_readings.read_file(file)
     return file
 
 
@@ -76,7 +67,7 @@ def content_of(file: CollectionFile) -> bytes:
 
 
 def filled_collection(team: Team, owner: User, *, name: str = "Tracks") -> Collection:
-    collection = create_collection(name=name, team=team, actor=owner)
+    collection = collections.create_collection(name=name, team=team, actor=owner)
     add_file(collection, "qrels.txt", qrels_text())
     for tag, skill, seed in SKILLS:
         add_file(collection, f"{tag}.run", run_text(tag, skill=skill, seed=seed))
@@ -97,9 +88,9 @@ def evaluated_collection(team: Team, owner: User) -> Collection:
     qrels, runs = files.get(name="qrels.txt"), list(files.runs())
     dense = [one for one in runs if one.name == "dense"]
 
-    def request(kind: ResultKind[Collection], depth: int | None = None, **chosen: Any) -> Job:
+    def request(kind: kinds.ResultKind[Collection], depth: int | None = None, **chosen: Any) -> Job:
         settings = RULES | ({"pool_depth": depth} if depth else {})
-        return request_result(
+        return computing.request_result(
             kind=kind,
             subject=collection,
             chosen={"runs": runs, **chosen},
@@ -108,31 +99,31 @@ def evaluated_collection(team: Team, owner: User) -> Collection:
         )
 
     jobs = [
-        request(EvaluationKind(), qrels=[qrels]),
-        request(ComparisonKind(), qrels=list(files.qrels()), assessors=[]),
-        request(ReuseKind(), 10, qrels=[qrels]),
+        request(evaluation.EvaluationKind(), qrels=[qrels]),
+        request(comparison.ComparisonKind(), qrels=list(files.qrels()), assessors=[]),
+        request(reuse.ReuseKind(), 10, qrels=[qrels]),
         request(MachineKind(), qrels=[second], machine=[machine], sharing=dense),
-        request_audit(files=[qrels, second, *runs], collection=collection, actor=owner),
+        audit.request_audit(files=[qrels, second, *runs], collection=collection, actor=owner),
     ]
     for job in jobs:
         run_job(job.pk)
         job.refresh_from_db()
         assert job.state == Job.State.DONE, job.message
     add_pool(collection, owner)
-    run_job(request_report(collection=collection, actor=owner).pk)
+    run_job(report.request_report(collection=collection, actor=owner).pk)
     return collection
 
 
 def add_pool(collection: Collection, owner: User) -> None:
     runs = list(collection.files.runs())
     quotas = {run.name: 3 for run in runs}
-    job = request_pool(
+    job = pool.request_pool(
         collection=collection, files=runs, rules={"quotas": quotas, "seed": 7}, actor=owner
     )
     run_job(job.pk)
     add_sample(collection, owner)
-    version = Result.objects.get(collection=collection, kind="pool")
-    job = request_study(
+    version = models.Result.objects.get(collection=collection, kind="pool")
+    job = collections.request_study(
         version=version,
         title="Pooled",
         template="graded_relevance",
@@ -145,4 +136,4 @@ def add_pool(collection: Collection, owner: User) -> None:
 def add_sample(collection: Collection, owner: User) -> None:
     rules = {"n": 10, "strata": 2, "allocation": "equal", "seed": 7, "predictor": "nqc"}
     run = collection.files.runs()[0]
-    run_job(request_sample(collection=collection, files=[run], rules=rules, actor=owner).pk)
+    run_job(targets.request_sample(collection=collection, files=[run], rules=rules, actor=owner).pk)

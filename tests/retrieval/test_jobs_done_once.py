@@ -7,13 +7,9 @@ import pytest
 from django.db import connection, connections
 
 from annotation.models import Study
-from results.computing import compute_result
-from results.kinds import Computed
+from results import computing, kinds
 from results.models import Result
-from retrieval.collections import link_studies, make_pool_study, request_study
-from retrieval.derived_files import make_study_qrels, request_study_qrels
-from retrieval.exceptions import CollectionUnfit
-from retrieval.models import CollectionFile, PoolStudy, ResultType
+from retrieval import collections, derived_files, exceptions, models
 from retrieval.result_kinds.audit import AuditKind, request_audit_of_uploads
 from retrieval.result_kinds.pool import PoolKind, request_pool
 from tests.annotation.studies import ticked_study
@@ -23,7 +19,7 @@ from work.execution import claim, run_job
 from work.models import Job
 
 pytestmark = pytest.mark.django_db
-AUDIT = ResultType.AUDIT
+AUDIT = models.ResultType.AUDIT
 CATALOGUE = "docno,title\n" + "".join(f"d{n},Shoe {n}\n" for n in range(30))
 
 
@@ -50,7 +46,7 @@ def test_an_audit_whose_worker_is_killed_after_it_is_stored_is_done(collection, 
     add_file(collection, "kept.run", run_text("kept"))
     uploads, files = [sent("q.txt", qrels_text())], list(collection.files.all())
     job = request_audit_of_uploads(collection=collection, uploads=uploads, files=files, actor=rosa)
-    done_without_its_worker(job, partial(compute_result, AuditKind()))
+    done_without_its_worker(job, partial(computing.compute_result, AuditKind()))
     version = Result.objects.get(kind=AUDIT)
     assert version.facts["n_files"] == 2
     assert job.message == f"Result {version.number}."
@@ -93,7 +89,7 @@ def test_audits_that_are_requested_at_the_same_moment_lose_no_file(collection, r
         jobs = list(pool.map(send, range(n)))
     wanted = [pk for job in Job.objects.filter(pk__in=jobs) for pk in job.arguments["inputs"]]
     assert len(wanted) == 16
-    assert CollectionFile.objects.filter(pk__in=wanted).count() == 16
+    assert models.CollectionFile.objects.filter(pk__in=wanted).count() == 16
 
 
 @pytest.fixture
@@ -101,17 +97,17 @@ def pool(collection, rosa):
     files = [add_file(collection, "dense.run", run_text("dense"))]
     files.append(add_file(collection, "shoes.csv", CATALOGUE, kind="catalogue"))
     run_job(request_pool(collection=collection, files=files, rules={"depth": 3}, actor=rosa).pk)
-    return Result.objects.get(kind=ResultType.POOL)
+    return Result.objects.get(kind=models.ResultType.POOL)
 
 
 def study_of(pool, rosa):
     chosen = {"template": "alternatives", "allowed": ["unknown", "hub"]}
-    return request_study(version=pool, title="Shoes", actor=rosa, **chosen)
+    return collections.request_study(version=pool, title="Shoes", actor=rosa, **chosen)
 
 
 def test_a_study_whose_worker_is_killed_after_it_is_stored_is_made_once(pool, rosa):
-    done_without_its_worker(study_of(pool, rosa), make_pool_study)
-    assert Study.objects.count() == PoolStudy.objects.count() == 1
+    done_without_its_worker(study_of(pool, rosa), collections.make_pool_study)
+    assert Study.objects.count() == models.PoolStudy.objects.count() == 1
 
 
 def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
@@ -122,7 +118,7 @@ def test_no_study_is_made_of_a_pool_whose_catalogue_was_removed(pool, rosa):
     assert job.state == Job.State.FAILED
     assert "shoes.csv" in job.message
     assert not Study.objects.exists()
-    with refused(CollectionUnfit, "catalogue_removed"):
+    with refused(exceptions.CollectionUnfit, "catalogue_removed"):
         study_of(pool, rosa)
     add_file(pool.subject, "again.csv", CATALOGUE, kind="catalogue")
     run_job(study_of(pool, rosa).pk)
@@ -133,11 +129,11 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
     collection, rosa, monkeypatch
 ):
     study = ticked_study(owner=rosa, team=collection.team)
-    link_studies(collection=collection, studies=[study], actor=rosa)
+    collections.link_studies(collection=collection, studies=[study], actor=rosa)
 
     def requested():
         chosen = {"study": study, "rule": "any", "round": 1}
-        return request_study_qrels(collection=collection, actor=rosa, **chosen)
+        return derived_files.request_study_qrels(collection=collection, actor=rosa, **chosen)
 
     job = requested()
     with monkeypatch.context() as killed:
@@ -145,7 +141,7 @@ def test_qrels_of_a_study_that_were_stored_and_not_read_are_read_by_the_next_att
         running = claim(job.pk)
         assert running is not None
         with pytest.raises(KeyboardInterrupt):
-            make_study_qrels(running)
+            derived_files.make_study_qrels(running)
     assert collection.files.get().n_lines is None
     running.requeue()
     for again in (job, requested()):
@@ -163,7 +159,7 @@ def test_a_result_that_another_job_stored_meanwhile_is_not_stored_twice(
     second = Job.objects.create(kind=first.kind, arguments=first.arguments, queue=first.queue)
     compute = PoolKind.compute
 
-    def compute_after_the_other(*arguments) -> Computed:
+    def compute_after_the_other(*arguments) -> kinds.Computed:
         monkeypatch.setattr(PoolKind, "compute", compute)
         run_job(first.pk)
         return compute(*arguments)

@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.imports import import_study
-from annotation.models import Candidate, Study
+from annotation import imports, models
 from annotation.readers.item_files import read_alternatives
 from retrieval.exceptions import PoolDefective, PoolFileFaults, PoolUnfit, SampleUnfit
+from retrieval.pools import pool_files, records, vectors
 from retrieval.pools.catalogue import pool_study, read_catalogue, read_targets
-from retrieval.pools.pool_files import read_pool
-from retrieval.pools.records import Target
 from retrieval.pools.sampling import difficulty, require_possible, sample_targets
 from retrieval.pools.sources import EmbeddingSource
-from retrieval.pools.vectors import Vectors
 from stats.ranking.query_difficulty import query_difficulty
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval import pool_sources
 from tests.retrieval.conftest import record_of, run_text
-from tests.retrieval.pool_sources import run_source
 
 N = 40
 
@@ -75,12 +71,12 @@ def test_a_pool_becomes_an_alternatives_study_with_its_sources(files):
     options = (f"--alternatives={lines}", f"--output={pool_file}", "--allow=hub")
     pooled(files, "--quota=bm25=3", "--quota=pixels=4", *options)
     draft = read_alternatives(lines)
-    pool = read_pool(pool_file)
+    pool = pool_files.read_pool(pool_file)
     direct = pool_study(pool, read_catalogue(files / "catalogue.csv"))
     assert tuple(direct.items) == draft.items
-    import_study(draft=direct, path=pool_file, slug="shoes")
-    study = Study.objects.get(slug="shoes")
-    systems = Candidate.objects.filter(item__study=study)
+    imports.import_study(draft=direct, path=pool_file, slug="shoes")
+    study = models.Study.objects.get(slug="shoes")
+    systems = models.Candidate.objects.filter(item__study=study)
     assert set(systems.values_list("item__key", "key", "system")) == {
         (slot.topic, slot.docno, slot.source) for slot in pool.slots
     }
@@ -203,7 +199,7 @@ def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_
 
 
 def targets(n):
-    return [Target(f"q{number}", f"d{number}") for number in range(n)]
+    return [records.Target(f"q{number}", f"d{number}") for number in range(n)]
 
 
 def sampled(*options):
@@ -290,8 +286,8 @@ def test_the_predictor_of_a_run_is_that_of_its_scores(file):
 @pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
 def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarity):
     array = np.random.default_rng(5).normal(size=(60, 5))
-    source = EmbeddingSource("e", Vectors([f"d{n}" for n in range(60)], array), similarity)
-    values, signature = difficulty([*targets(6), Target("x", "x")], source, "wig", cutoff=4)
+    source = EmbeddingSource("e", vectors.Vectors([f"d{n}" for n in range(60)], array), similarity)
+    values, signature = difficulty([*targets(6), records.Target("x", "x")], source, "wig", cutoff=4)
     distances = np.linalg.norm(array[:, None] - array[None], axis=2)
     lengths = np.linalg.norm(array, axis=1)
     scores = {
@@ -307,9 +303,9 @@ def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarit
 
 
 def test_scores_that_a_predictor_cannot_take_are_refused(tmp_path):
-    source = run_source("a", {"q": ["x", "y"]})
+    source = pool_sources.run_source("a", {"q": ["x", "y"]})
     with refused_naming(PoolUnfit, "smv", "scores"):
-        difficulty([Target("q")], source, "smv")
+        difficulty([records.Target("q")], source, "smv")
     run = tmp_path / "run"
     run.write_text("1 Q0 a 1 inf x\n1 Q0 b 2 -inf x\n2 Q0 a 1 1 x\n2 Q0 b 2 0.5 x\n")
     for predictor in ("nqc", "wig"):

@@ -14,29 +14,22 @@ from retrieval.rankings.comparison import NO_CHOICE, ONE_EACH
 from stats.ranking.resampled_topics import UNMOVED
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
-from tests.retrieval.conftest import (
-    easy_and_hard_topics,
-    qrels_text,
-    record_of,
-    run_arguments,
-    run_text,
-    seeded_collection,
-)
+from tests.retrieval import conftest
 
 
 @pytest.fixture
 def compare(file):
     def compared(labels, runs, *options, assessors=""):
-        arguments = [*qrels_arguments(file, labels), *run_arguments(file, runs)]
+        arguments = [*qrels_arguments(file, labels), *conftest.run_arguments(file, runs)]
         if assessors:
             arguments += ["--assessors", file("qrels_jg", assessors)]
-        return record_of("compare_qrels", *arguments, "--resamples", "200", *options)
+        return conftest.record_of("compare_qrels", *arguments, "--resamples", "200", *options)
 
     return compared
 
 
 def qrels_arguments(file, labels):
-    return [f"--qrels={n}={file(f'{n}.qrels', qrels_text(labels[n]))}" for n in labels]
+    return [f"--qrels={n}={file(f'{n}.qrels', conftest.qrels_text(labels[n]))}" for n in labels]
 
 
 def relabelled(grades, seed, share=0.3):
@@ -51,9 +44,9 @@ def relabelled(grades, seed, share=0.3):
 
 
 def collection(n_runs=5):
-    grades, runs = seeded_collection(n_runs, seed=2)
+    grades, runs = conftest.seeded_collection(n_runs, seed=2)
     labels = {"a": grades, "b": relabelled(grades, 1), "c": relabelled(grades, 2)}
-    return labels, {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    return labels, {f"{n}.run": conftest.run_text(run, f"s{n}") for n, run in enumerate(runs)}
 
 
 def means(record, qrels, measure="nDCG@10"):
@@ -70,8 +63,10 @@ def test_each_ranking_is_that_of_evaluate_runs(compare, file):
     labels, runs = collection()
     record = compare(labels, runs)
     for name, grades in labels.items():
-        qrels = ("--qrels", file("one.qrels", qrels_text(grades)), "--measure", "nDCG@10")
-        results = record_of("evaluate_runs", *qrels, *run_arguments(file, runs))["results"]
+        qrels = ("--qrels", file("one.qrels", conftest.qrels_text(grades)), "--measure", "nDCG@10")
+        results = conftest.record_of("evaluate_runs", *qrels, *conftest.run_arguments(file, runs))[
+            "results"
+        ]
         expected = {row["run"]: row["mean"] for row in results}
         assert means(record, name) == pytest.approx(expected)
 
@@ -98,7 +93,7 @@ def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare)
 
 def test_runs_are_ranked_on_the_topics_that_they_share_unless_missing_ones_count_0(compare):
     """A run of easy topics has the higher mean, and the other beats it on each topic of both."""
-    labels, runs = easy_and_hard_topics()
+    labels, runs = conftest.easy_and_hard_topics()
     other = {topic: grades | {"m0": int(topic > "t25")} for topic, grades in labels.items()}
     record = compare({"x": labels, "y": other}, runs, "--measure", "RR")
     for ranking in record["rankings"]:
@@ -263,7 +258,7 @@ def test_topics_that_not_all_have_or_without_relevant_documents_are_left_out(com
 
 def test_it_is_printed_as_tables_too(file):
     labels, runs = collection(3)
-    arguments = [*qrels_arguments(file, labels), *run_arguments(file, runs)]
+    arguments = [*qrels_arguments(file, labels), *conftest.run_arguments(file, runs)]
     text = command_output("compare_qrels", *arguments, "--top", "2", "--resamples", "50")
     assert "0.67" in text
 

@@ -10,18 +10,13 @@ import pytest
 
 from annotation.models import Study
 from results.models import Result
-from retrieval.collections import request_study
-from retrieval.exceptions import CollectionUnfit, PoolDefective, PoolUnfit
+from retrieval import collections, exceptions, file_readings, models, stored_files, trec_files
 from retrieval.exports.grades import scale_of
-from retrieval.file_readings import request_reading
-from retrieval.models import CollectionFile, PoolFinding, PoolStudy
 from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
 from retrieval.result_kinds.pool import plan_of, request_pool, stored_pool
 from retrieval.source_files import opened_catalogue, vectors_of
-from retrieval.stored_files import store_file
-from retrieval.trec_files import read_run
 from tests.codes import refused, refused_naming
 from tests.console.conftest import _immediate_tasks  # noqa: F401
 from tests.retrieval.collections import sent
@@ -42,9 +37,9 @@ CONTENTS = {
 
 def add(collection, rosa, name, kind, file_name, content):
     file = sent(file_name, content)
-    file = store_file(collection=collection, file=file, actor=rosa, kind=kind)
-    request_reading(collection=collection, files=[file], requested_by=rosa)
-    CollectionFile.objects.filter(pk=file.pk).update(name=name)
+    file = stored_files.store_file(collection=collection, file=file, actor=rosa, kind=kind)
+    file_readings.request_reading(collection=collection, files=[file], requested_by=rosa)
+    models.CollectionFile.objects.filter(pk=file.pk).update(name=name)
     file.refresh_from_db()
     return file
 
@@ -63,7 +58,7 @@ def made(collection, rosa, files, rules=RULES):
 
 def ask_study(version, rosa, title, template="alternatives", allowed=()):
     chosen = {"title": title, "template": template, "allowed": list(allowed)}
-    request_study(version=version, actor=rosa, **chosen)
+    collections.request_study(version=version, actor=rosa, **chosen)
 
 
 def test_vectors_and_a_catalogue_are_counted_and_a_plan_without_sources_is_refused(
@@ -73,9 +68,9 @@ def test_vectors_and_a_catalogue_are_counted_and_a_plan_without_sources_is_refus
     assert (vectors.n_documents, vectors.n_dimensions, vectors.n_faults) == (32, 10, 0)
     assert (products.n_documents, products.n_faults) == (32, 0)
     catalogue = [files["products"]]
-    with refused(PoolUnfit, "no_sources"):
+    with refused(exceptions.PoolUnfit, "no_sources"):
         request_pool(collection=collection, files=catalogue, rules=RULES, actor=rosa)
-    with refused(PoolUnfit, "plan_unfit"):
+    with refused(exceptions.PoolUnfit, "plan_unfit"):
         plan_of({"depth": -1})
 
 
@@ -90,8 +85,8 @@ def test_a_stored_pool_is_the_pool_of_the_same_files_and_the_same_again_is_the_s
     with opened_catalogue(paths["products"]) as catalogue, vectors_of(paths["vectors"]) as vectors:
         sources = [
             EmbeddingSource("vectors", vectors),
-            RunSource("colour", read_run(paths["colour"])),
-            RunSource("shape", read_run(paths["shape"])),
+            RunSource("colour", trec_files.read_run(paths["colour"])),
+            RunSource("shape", trec_files.read_run(paths["shape"])),
         ]
         targeted = [Target(topic, topic) for topic in sorted(TOPICS)]
         pool = make_pool(targeted, sources, plan_of(RULES), catalogue=catalogue)
@@ -130,7 +125,7 @@ def test_a_pool_becomes_a_study_of_alternatives_or_grades_with_its_pictures(
     assert len({one.picture_id for one in candidates}) == 8
     assert study.question("acceptable").level == "nominal"
     assert list(collection.studies.all()) == [study]
-    assert PoolStudy.objects.get(version=version).study == study
+    assert models.PoolStudy.objects.get(version=version).study == study
     ask_study(version, rosa, "Grades", "graded_relevance")
     study = Study.objects.get(slug="grades")
     assert study.kind == "rating"
@@ -141,14 +136,14 @@ def test_a_pool_becomes_a_study_of_alternatives_or_grades_with_its_pictures(
 
 def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(collection, rosa, files):
     version = made(collection, rosa, files, RULES | {"quotas": {"shape": 31, "colour": 3}})
-    names = set(PoolFinding.objects.filter(version=version).values_list("name", flat=True))
+    names = set(models.PoolFinding.objects.filter(version=version).values_list("name", flat=True))
     assert names == {"quota", "short"}
-    with refused_naming(PoolDefective, "quota"):
+    with refused_naming(exceptions.PoolDefective, "quota"):
         ask_study(version, rosa, "Bad", allowed=["short"])
     assert not Study.objects.exists()
     ask_study(version, rosa, "Bad", allowed=["short", "quota"])
     assert Study.objects.get().items.count() == 12
-    assert PoolStudy.objects.get().allowed == "quota,short"
+    assert models.PoolStudy.objects.get().allowed == "quota,short"
 
 
 def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collection, rosa, files):
@@ -164,7 +159,7 @@ def test_a_target_without_candidates_is_left_out_of_the_study_and_named(collecti
 def test_catalogues_and_vectors_that_cannot_be_used_are_refused(collection, rosa):
     file = add(collection, rosa, "twice", "catalogue", "twice.csv", b"docno,title\na,One\na,Two\n")
     assert [line for line, _problem in file.faults] == [3]
-    with pytest.raises(CollectionUnfit):
+    with pytest.raises(exceptions.CollectionUnfit):
         add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
     file = add(collection, rosa, "zip", "embeddings", "pictures.zip", catalogue_zip())
     assert ".npy" in file.faults[0][1]

@@ -7,21 +7,13 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from simulation import critics
+from simulation import critics, recommenders, users
 from simulation.catalogue import Catalogue
-from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
 from simulation.exceptions import CaptionsUnfit, CatalogueUnfit, CheckpointUnfit, TargetsUnfit
 from simulation.product_files import read_fashion_iq, read_folder, read_shoes, read_sprite
-from simulation.recommenders import (
-    EmbeddingRecommender,
-    RandomRecommender,
-    nearest_items,
-    top_items,
-)
 from simulation.targets import from_judgments, targets_of
-from simulation.users import sim_base
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.simulation.conftest import line_catalogue, neighbours, write_qrels
@@ -69,9 +61,12 @@ def test_distances_are_exact_and_repeats_may_be_excluded():
     gaps = (catalogue.positions[a] - catalogue.positions[b])[:, ::-1]
     assert (catalogue.squared_distance(a, b) == (gaps**2).sum(axis=1)).all()
     assert np.abs(catalogue.positions).max() <= 1
-    targets, critic = neighbours(catalogue, 20), AttributeCritic(catalogue)
-    for recommender in (EmbeddingRecommender(catalogue, critic), RandomRecommender(catalogue)):
-        log = simulate(catalogue, targets, [sim_base()], recommender, critic, repeats=False)
+    targets, critic = neighbours(catalogue, 20), critics.AttributeCritic(catalogue)
+    for recommender in (
+        recommenders.EmbeddingRecommender(catalogue, critic),
+        recommenders.RandomRecommender(catalogue),
+    ):
+        log = simulate(catalogue, targets, [users.sim_base()], recommender, critic, repeats=False)
         shown = np.sort(log.shown[0, 0], axis=1)
         assert (shown[:, 1:] != shown[:, :-1]).all()
 
@@ -81,18 +76,20 @@ def test_the_best_items_are_those_of_a_full_sort_ties_by_position():
     for n_items, depth, levels in ((3000, 10, 50), (3000, 10, 10**6), (700, 3, 4), (90, 10, 5)):
         scores = rng.integers(0, levels, size=(40, n_items)).astype(float)
         expected = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
-        assert (top_items(scores, depth) == expected).all()
+        assert (recommenders.top_items(scores, depth) == expected).all()
 
 
 def test_nearest_items_do_not_depend_on_the_batch():
     catalogue = drawn_catalogue(3000)
     points = np.random.default_rng(0).normal(size=(300, 64)) / 8
-    together = nearest_items(points, catalogue.positions, 10)
-    one_by_one = [nearest_items(point[None], catalogue.positions, 10)[0] for point in points]
+    together = recommenders.nearest_items(points, catalogue.positions, 10)
+    one_by_one = [
+        recommenders.nearest_items(point[None], catalogue.positions, 10)[0] for point in points
+    ]
     assert (together == np.array(one_by_one)).all()
     gaps = points[:, None] - catalogue.positions[:500]
     assert (
-        nearest_items(points, catalogue.positions[:500], 1)[:, 0]
+        recommenders.nearest_items(points, catalogue.positions[:500], 1)[:, 0]
         == (gaps**2).sum(axis=2).argmin(axis=1)
     ).mean() > 0.99
 
@@ -100,7 +97,7 @@ def test_nearest_items_do_not_depend_on_the_batch():
 def test_critiques_name_what_differs_and_directions_point_to_the_wanted():
     catalogue = drawn_catalogue(500)
     assert catalogue.attributes is not None
-    critic = AttributeCritic(catalogue)
+    critic = critics.AttributeCritic(catalogue)
     shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
     [same] = critic.texts(shown[:1], shown[:1])
     for text, a, b in zip(critic.texts(shown, wanted), shown, wanted, strict=True):
@@ -117,7 +114,7 @@ def test_critiques_name_what_differs_and_directions_point_to_the_wanted():
     vectors = critic.vectors(shown, wanted)
     assert (np.abs(vectors).sum(axis=1) <= 4).all()
     assert (critic.vectors(shown, shown) == 0).all()
-    critic = DirectionCritic(catalogue)
+    critic = critics.DirectionCritic(catalogue)
     shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
     vectors = critic.vectors(shown, wanted)
     assert (critic.vectors(wanted, shown) == -vectors).all()
@@ -130,11 +127,11 @@ def test_the_sprite_is_a_catalogue_whose_neighbours_are_of_one_class(shared_data
     assert len(catalogue) == 900
     assert catalogue.picture is not None
     assert catalogue.picture(0).startswith(b"\x89PNG")
-    nearest = nearest_items(catalogue.positions, catalogue.positions, 5)
+    nearest = recommenders.nearest_items(catalogue.positions, catalogue.positions, 5)
     assert (nearest[:, 0] == np.arange(900)).mean() > 0.99
     same = (nearest[:, 1:] // 90 == np.arange(900)[:, None] // 90).mean()
     assert same > 0.65
-    text = AttributeCritic(catalogue).texts(np.array([0]), np.array([899]))[0]
+    text = critics.AttributeCritic(catalogue).texts(np.array([0]), np.array([899]))[0]
     assert "ankle boot" in text
 
 
@@ -158,7 +155,7 @@ def test_a_folder_is_read_with_attributes_in_any_order_of_lines(tmp_path):
     assert catalogue.attributes is not None
     assert catalogue.attributes.describe(0) == {"colour": "blue", "heel": "level 1"}
     assert catalogue.attributes.describe(2) == {"colour": "red", "heel": "level 3"}
-    [critique] = AttributeCritic(catalogue).texts(np.array([0]), np.array([2]))
+    [critique] = critics.AttributeCritic(catalogue).texts(np.array([0]), np.array([2]))
     assert re.findall("more heel|red", critique) == ["more heel", "red"]
 
 
@@ -209,7 +206,7 @@ def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(t
         read_folder(folder)
     attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
     catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
-    texts = AttributeCritic(catalogue).texts(np.array([0, 1]), np.array([2, 0]))
+    texts = critics.AttributeCritic(catalogue).texts(np.array([0, 1]), np.array([2, 0]))
     assert [text.split()[-2:] for text in texts] == [["more", "height"], ["less", "height"]]
 
 

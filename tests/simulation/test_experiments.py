@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from presentation.theme import rendered, themed
-from simulation import reports
+from simulation import critics, drawn_products, figures, reports
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
-from simulation.critics import AttributeCritic, DirectionCritic
-from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.experiments import Settings, run_experiment
-from simulation.figures import by_p_switch, by_tolerance, by_turn
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
 from simulation.targets import read_dialogues, targets_of
@@ -64,7 +61,7 @@ def line_experiment(settings):
     script = Script(catalogue, ["p9", "p4", "p6", "p10"])
     users = [sim_base(), meta_sim_tol(9)]
     return run_experiment(
-        catalogue, targets, users, [(script, DirectionCritic(catalogue))], settings
+        catalogue, targets, users, [(script, critics.DirectionCritic(catalogue))], settings
     )
 
 
@@ -90,7 +87,7 @@ def test_the_articles_table_mixes_evaluations(turn):
 @pytest.mark.parametrize(("mode", "carry"), [("paper", "one"), ("released", "found alone")])
 def test_a_mode_evaluates_as_the_article_or_its_program(tmp_path, mode, carry):
     options: dict[str, Any] = {"catalogue": "drawn:20", "turns": 2, "mode": mode, "json": True}
-    ids = drawn_catalogue(20).ids
+    ids = drawn_products.drawn_catalogue(20).ids
     (tmp_path / "q.qrels").write_text(f"{ids[1]} 0 {ids[2]} 1\n")
     record = json.loads(command_output("simulate", qrels=tmp_path / "q.qrels", **options))
     settings = record["settings"]
@@ -107,7 +104,7 @@ def test_targets_to_which_nothing_is_relevant_are_noted_where_they_lower_the_mea
     alternatives[:4] = -1
     alternatives[3, 0] = targets.target[3]
     targets = replace(targets, alternatives=alternatives)
-    recommenders = [(RandomRecommender(catalogue), AttributeCritic(catalogue))]
+    recommenders = [(RandomRecommender(catalogue), critics.AttributeCritic(catalogue))]
     for settings, is_noted in ((Settings(qrels="alternatives"), True), (Settings(), False)):
         notes = run_experiment(catalogue, targets, [sim_base()], recommenders, settings).notes
         counts = [re.findall(r"\d+", note)[:2] for note in notes]
@@ -240,7 +237,7 @@ def test_a_share_of_the_judgments_is_drawn_by_target_and_alternative():
 
 
 def test_pictures_are_drawn(experiment):
-    for drawn in (by_turn, by_tolerance, by_p_switch):
+    for drawn in (figures.by_turn, figures.by_tolerance, figures.by_p_switch):
         picture = rendered(themed(drawn(experiment, NDCG)), "svg").decode()
         assert "embedding, all equal" in picture
         assert "nDCG@10" in picture
@@ -248,7 +245,7 @@ def test_pictures_are_drawn(experiment):
 
 def test_two_users_of_the_same_name_are_refused():
     catalogue, targets = drawn_shoes(900, 10)
-    recommenders = [(RandomRecommender(catalogue), AttributeCritic(catalogue))]
+    recommenders = [(RandomRecommender(catalogue), critics.AttributeCritic(catalogue))]
     with refused_naming(ValueError, "users", "SimBase"):
         run_experiment(catalogue, targets, [sim_base()] * 2, recommenders, Settings())
 
@@ -260,7 +257,7 @@ pytestmark = pytest.mark.shared_data
 def shoes(shared_data):
     names = (shared_data / "shoes_captions" / "eval_im_names.txt").read_text().split()
     categories = [re.sub(r"^img_womens_|_\d+\.jpg$", "", name) for name in names]
-    catalogue = stand_in_catalogue(names, categories)
+    catalogue = drawn_products.stand_in_catalogue(names, categories)
     folder = shared_data / "altereval"
     return catalogue, read_dialogues(
         catalogue, folder / "alter_target_ids_shoes.csv", folder / "input_shoes_CRS_df.csv"
@@ -279,7 +276,7 @@ def test_the_dialogues_are_those_of_the_release(shoes):
 
 def test_the_release_switches_far_more_often_than_the_article(shoes):
     catalogue, targets = shoes
-    critic = AttributeCritic(catalogue)
+    critic = critics.AttributeCritic(catalogue)
     users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]
     recommenders = [(EmbeddingRecommender(catalogue, critic, recency=0.9), critic)]
     log = run_experiment(catalogue, targets, users, recommenders, Settings()).logs["embedding"]

@@ -4,25 +4,17 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
+from results import kinds, tables
 from results.computing import create_result
-from results.kinds import Computed
-from results.tables import pack_rows, read_rows
-from simulation import stored_experiments
+from simulation import critics, exceptions, experiments, plans, stored_experiments, stored_results
 from simulation.comparisons import causes, compare_all, sensitivity
-from simulation.critics import critic_of
-from simulation.exceptions import ExperimentUnfit, TargetsUnfit
-from simulation.experiments import run_experiment
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.pages.tables import StoredRun
-from simulation.plans import named_recommender, plan_of
 from simulation.reports import results_table
 from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
-from simulation.stored_results import N_REPEATS
 from tests.codes import refused_naming
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender, work_off
-from work.execution import run_job
-from work.models import Job
-from work.tasks import stop_job
+from work import execution, models, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -59,11 +51,11 @@ def whole(finished):
 
 
 def at_once(experiment, rules):
-    plan, catalogue = plan_of(rules), read_stored(experiment.catalogue)
-    critic = critic_of(catalogue)
-    named = [(named_recommender(one, catalogue, critic), critic) for one in plan.recommenders]
+    plan, catalogue = plans.plan_of(rules), read_stored(experiment.catalogue)
+    critic = critics.critic_of(catalogue)
+    named = [(plans.named_recommender(one, catalogue, critic), critic) for one in plan.recommenders]
     targets = stored_experiments.targets_of_experiment(experiment, plan)
-    return run_experiment(catalogue, targets, plan.users, named, plan.settings)
+    return experiments.run_experiment(catalogue, targets, plan.users, named, plan.settings)
 
 
 def approximately(value):
@@ -96,7 +88,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
         assert row.user_delta + row.qrels_delta == pytest.approx(row.total_delta)
     expected_rows = [
         (one.user, one.choice, one.value, name, mean, one.record()["tau"])
-        for one in sensitivity(whole, n_repeats=N_REPEATS)
+        for one in sensitivity(whole, n_repeats=stored_results.N_REPEATS)
         for name, mean in one.means.items()
     ]
     columns = ("user", "choice", "value", "recommender", "mean", "tau")
@@ -131,20 +123,20 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
 def test_a_long_table_is_read_across_its_parts(experiment, monkeypatch):
     monkeypatch.setattr("results.tables.ROWS_A_PART", 3)
     rows = [{"user": "ab"[number % 2], "value": number} for number in range(7)]
-    parts = dict(pack_rows("long", {"user": "text", "value": "integer"}, rows))
-    computed = Computed(parts=parts)
+    parts = dict(tables.pack_rows("long", {"user": "text", "value": "integer"}, rows))
+    computed = kinds.Computed(parts=parts)
     result = create_result(subject=experiment, kind="x", form=1, fingerprint="", computed=computed)
     assert len(parts) == 3
     for after in range(9):
-        assert list(read_rows(result, "long", after=after)) == rows[after:]
-    assert list(read_rows(result, "long", user="a")) == rows[::2]
+        assert list(tables.read_rows(result, "long", after=after)) == rows[after:]
+    assert list(tables.read_rows(result, "long", user="a")) == rows[::2]
 
 
 @pytest.mark.slow
 def test_the_same_settings_are_one_version_and_others_another(finished):
     again = stored_experiments.request_run(experiment=finished.subject, rules=RULES, actor=None)
     assert again.pk == finished.pk
-    assert not Job.objects.unfinished().exists()
+    assert not models.Job.objects.unfinished().exists()
     other = stored_experiments.request_run(
         experiment=finished.subject, rules=RULES | {"n_turns": 6}, actor=None
     )
@@ -158,9 +150,9 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
     work_off()
     assert not version.pieces.exists()
     stored_experiments.resume_run(version=version, actor=None)
-    run_job(Job.objects.unfinished().get().pk)
-    for job in Job.objects.unfinished().of_kind("run_piece")[1:]:
-        stop_job(job=job)
+    execution.run_job(models.Job.objects.unfinished().get().pk)
+    for job in models.Job.objects.unfinished().of_kind("run_piece")[1:]:
+        tasks.stop_job(job=job)
     work_off()
     done = set(version.pieces.exclude(done_at=None).values_list("pk", "done_at"))
     assert len(done) == 1
@@ -194,7 +186,7 @@ def test_a_run_that_was_stopped_goes_on_and_does_no_piece_twice(experiment):
     ],
 )
 def test_what_cannot_be_run_is_refused_with_what_to_change(experiment, changes, named):
-    with refused_naming(ExperimentUnfit, *named):
+    with refused_naming(exceptions.ExperimentUnfit, *named):
         stored_experiments.request_run(experiment=experiment, rules=RULES | changes, actor=None)
     assert not experiment.versions.exists()
 
@@ -203,7 +195,7 @@ def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment)
     trained = {"kind": "gru-sl", "rules": {}, "n_epochs": 1, "finished_at": timezone.now()}
     row = StoredRecommender.objects.create(catalogue=experiment.catalogue, name="random", **trained)
     for specs in (["random", f"trained:{row.pk}"], [f"trained:{row.pk}", f"trained:0{row.pk}"]):
-        with refused_naming(ExperimentUnfit, " random "):
+        with refused_naming(exceptions.ExperimentUnfit, " random "):
             stored_experiments.store_run(
                 experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None
             )
@@ -213,7 +205,7 @@ def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment)
 def test_an_item_that_the_catalogue_lacks_is_named(team):
     catalogue = drawn_products(team=team, n_items=50, actor=None)
     judged = {"judgments": [("shoe-000001", "boot-1", 1)], "made_of": "", "actor": None}
-    with refused_naming(TargetsUnfit, "boot-1"):
+    with refused_naming(exceptions.TargetsUnfit, "boot-1"):
         stored_experiments.create_experiment(team=team, name="x", catalogue=catalogue, **judged)
     assert not StoredExperiment.objects.filter(name="x").exists()
 
@@ -245,7 +237,7 @@ def test_catalogues_are_stored_once_a_team_and_come_back_as_they_were(team):
 def test_a_training_that_is_requested_twice_is_one(team):
     first = trained_recommender(team, None)
     assert trained_recommender(team, None) == first
-    assert Job.objects.unfinished().count() == 1
-    with refused_naming(ExperimentUnfit, "GRU-SL"):
+    assert models.Job.objects.unfinished().count() == 1
+    with refused_naming(exceptions.ExperimentUnfit, "GRU-SL"):
         trained_recommender(team, None, epochs=3)
     assert AuditEntry.objects.filter(action="recommender.train").count() == 1

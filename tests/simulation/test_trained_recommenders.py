@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from simulation.critics import AttributeCritic
-from simulation.dialogues import simulate
-from simulation.drawn_products import drawn_catalogue
-from simulation.exceptions import CheckpointUnfit
+from simulation import critics, dialogues, drawn_products, exceptions, recommenders, users
 from simulation.experiments import outcomes
-from simulation.recommenders import RandomRecommender, ShuffledCritic, WithoutHistory
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,
@@ -25,9 +21,7 @@ from simulation.recommenders.trained.training import (
     read_recommender,
     train,
 )
-from simulation.users import sim_base
-from stats.ranking import measure
-from stats.ranking.topic_means import compare_over_topics
+from stats.ranking import measure, topic_means
 from tests.codes import refused_naming
 
 N_ITEMS, WIDTH = 500, 32
@@ -36,12 +30,12 @@ EPOCHS = {"gru-sl": 20, "gru-rl": 2, "ege": 10}
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return drawn_catalogue(N_ITEMS)
+    return drawn_products.drawn_catalogue(N_ITEMS)
 
 
 @pytest.fixture(scope="module")
 def critic(catalogue):
-    return AttributeCritic(catalogue)
+    return critics.AttributeCritic(catalogue)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +54,7 @@ def folder(tmp_path_factory, catalogue, critic):
 def values(catalogue, recommender, critic):
     items = items_of(catalogue, critic, seed=0)
     targets = held_out(catalogue, np.concatenate([items.validation, items.test]), seed=5)
-    log = simulate(catalogue, targets, [sim_base()], recommender, critic)
+    log = dialogues.simulate(catalogue, targets, [users.sim_base()], recommender, critic)
     return np.asarray(outcomes(log, (measure("nDCG@10"),), qrels="target").values[0, 0, 0])
 
 
@@ -68,29 +62,29 @@ def values(catalogue, recommender, critic):
 @pytest.mark.parametrize("kind", list(EPOCHS))
 def test_a_trained_recommender_beats_chance_and_learns_over_turns(catalogue, critic, folder, kind):
     own = values(catalogue, read_recommender(folder / f"{kind}.pt", catalogue, critic), critic)
-    chance = values(catalogue, RandomRecommender(catalogue), critic)
-    assert compare_over_topics(own[:, 9], chance[:, 9]).ci_low > 0.1
+    chance = values(catalogue, recommenders.RandomRecommender(catalogue), critic)
+    assert topic_means.compare_over_topics(own[:, 9], chance[:, 9]).ci_low > 0.1
     assert own[:, 9].mean() > 4 * chance[:, 9].mean()
-    assert compare_over_topics(own[:, 9], own[:, 0]).ci_low > 0.03
+    assert topic_means.compare_over_topics(own[:, 9], own[:, 0]).ci_low > 0.03
 
 
 @pytest.mark.parametrize("kind", list(EPOCHS))
 def test_it_loses_without_its_history_and_by_shuffled_critiques(catalogue, critic, folder, kind):
     recommender = read_recommender(folder / f"{kind}.pt", catalogue, critic)
     own = values(catalogue, recommender, critic)[:, 9]
-    without = values(catalogue, WithoutHistory(recommender), critic)[:, 9]
-    shuffled = values(catalogue, recommender, ShuffledCritic(critic, catalogue))[:, 9]
-    assert compare_over_topics(own, without).ci_low > 0
-    assert compare_over_topics(own, shuffled).ci_low > 0.1
+    without = values(catalogue, recommenders.WithoutHistory(recommender), critic)[:, 9]
+    shuffled = values(catalogue, recommender, recommenders.ShuffledCritic(critic, catalogue))[:, 9]
+    assert topic_means.compare_over_topics(own, without).ci_low > 0
+    assert topic_means.compare_over_topics(own, shuffled).ci_low > 0.1
 
 
 def test_trained_dialogues_are_the_same_one_by_one(catalogue, critic, folder):
     recommender = read_recommender(folder / "ege.pt", catalogue, critic)
     targets = held_out(catalogue, np.arange(30), seed=1)
-    whole = simulate(catalogue, targets, [sim_base()], recommender, critic)
+    whole = dialogues.simulate(catalogue, targets, [users.sim_base()], recommender, critic)
     for row in range(0, 30, 5):
         part = targets.part(np.array([row]))
-        alone = simulate(catalogue, part, [sim_base()], recommender, critic)
+        alone = dialogues.simulate(catalogue, part, [users.sim_base()], recommender, critic)
         assert (alone.shown[0, 0, 0] == whole.shown[0, 0, row]).all()
 
 
@@ -119,22 +113,22 @@ def test_the_best_epoch_by_validation_is_kept(folder):
 
 
 def test_a_checkpoint_of_something_else_is_refused(catalogue, critic, folder, tmp_path):
-    other = drawn_catalogue(N_ITEMS, seed=1)
-    with refused_naming(CheckpointUnfit, catalogue.source):
-        read_recommender(folder / "ege.pt", other, AttributeCritic(other))
+    other = drawn_products.drawn_catalogue(N_ITEMS, seed=1)
+    with refused_naming(exceptions.CheckpointUnfit, catalogue.source):
+        read_recommender(folder / "ege.pt", other, critics.AttributeCritic(other))
     broken = tmp_path / "broken.pt"
     broken.write_bytes((folder / "ege.pt").read_bytes()[:5000])
-    with refused_naming(CheckpointUnfit, "broken.pt"):
+    with refused_naming(exceptions.CheckpointUnfit, "broken.pt"):
         read_checkpoint(broken)
     torch.save({"a": 1}, broken)
-    with refused_naming(CheckpointUnfit, "broken.pt"):
+    with refused_naming(exceptions.CheckpointUnfit, "broken.pt"):
         read_checkpoint(broken)
-    with refused_naming(CheckpointUnfit, "ege.pt"):
+    with refused_naming(exceptions.CheckpointUnfit, "ege.pt"):
         train(catalogue, critic, settings_of("ege", width=32), folder / "ege.pt")
     with refused_naming(ValueError, "start_from"):
         train(catalogue, critic, settings_of("gru-rl"), tmp_path / "rl.pt")
     wide = settings_of("gru-rl", width=64)
-    with pytest.raises(CheckpointUnfit):
+    with pytest.raises(exceptions.CheckpointUnfit):
         train(catalogue, critic, wide, tmp_path / "rl.pt", start_from=folder / "gru-sl.pt")
 
 

@@ -9,17 +9,12 @@ from benchmarks.interval_cases.crowds import Crowd
 from error_codes import InvalidValue
 from simulation.switching import share_over_workers
 from stats.aggregation.bradley_terry import bradley_terry
-from stats.correlation import correlation_at_level
-from stats.correlation.influence import pearson_influences, z_t_limits
-from stats.correlation.item_limits import limits_of_cells
-from stats.inference.crossed_means import mean_over_items_and_annotators
-from stats.inference.judge_soundness import judge_shift
-from stats.inference.powered_means import prediction_powered_mean
+from stats.correlation import correlation_at_level, influence, item_limits
+from stats.inference import crossed_means, judge_soundness, powered_means
 from stats.inference.preferences_with_ties import abilities_with_ties
 from stats.inference.two_systems import difference_of_systems, ordered_comparison
-from stats.significance import compare_by_resampling
+from stats.significance import compare_by_resampling, resampled
 from stats.significance.paired_differences import paired_difference
-from stats.significance.resampled import difference_limits
 from tests.codes import codes_of, refused
 from tests.stats.worked_examples import worked_example
 
@@ -120,20 +115,20 @@ def test_differences_are_those_of_a_two_way_bootstrap_by_hand(resample, name):
 def test_limits_have_reasons_and_agree_with_p():
     rng = np.random.default_rng(0)
     drawn = rng.normal(0.5, 0.1, size=500)
-    three, five, six = (difference_limits(0.5, drawn, "both", n, 0.95) for n in (3, 5, 6))
+    three, five, six = (resampled.difference_limits(0.5, drawn, "both", n, 0.95) for n in (3, 5, 6))
     assert np.isnan(three.low)
     assert three.reason == five.reason == "too_few_systems"
     assert five.low > 0
     assert np.isnan(five.p)
     assert six.p < 0.001
     drawn = np.where(np.arange(200) % 10 == 0, np.nan, np.arange(200.0))
-    limits = difference_limits(0.5, drawn, "items", 5, 0.95)
+    limits = resampled.difference_limits(0.5, drawn, "items", 5, 0.95)
     assert np.isnan(limits.low)
     assert limits.reason == "undefined_resamples"
     rng = np.random.default_rng(1)
     for _ in range(200):
         drawn = rng.normal(rng.normal() / 2, 0.25, size=999)
-        limits = difference_limits(float(drawn.mean()), drawn, "items", None, 0.95)
+        limits = resampled.difference_limits(float(drawn.mean()), drawn, "items", None, 0.95)
         assert (limits.p < 0.05) == (limits.low > 0 or limits.high < 0)
 
 
@@ -210,7 +205,7 @@ def check_both_ways(found, estimate, item, annotator):
 
 def test_means_differences_and_ordinal_leads_are_those_without_each_item_and_annotator():
     item, annotator, y = ratings()
-    found = mean_over_items_and_annotators(item, annotator, y)
+    found = crossed_means.mean_over_items_and_annotators(item, annotator, y)
     check_both_ways(found, lambda kept: y[kept].mean(), item, annotator)
     assert found.busiest_share == pytest.approx(np.bincount(annotator).max() / len(y))
     is_first = np.arange(len(y)) % 2 == 0  # each annotator rates one system of an item
@@ -232,13 +227,13 @@ def test_equal_loads_have_the_variance_of_sums_and_one_busy_annotator_one_degree
     annotator = annotator.ravel()
     assert len(set(np.bincount(annotator))) == 1
     y = np.random.default_rng(2).normal(size=48)
-    found = mean_over_items_and_annotators(item, annotator, y)
+    found = crossed_means.mean_over_items_and_annotators(item, annotator, y)
     sums = np.bincount(annotator, y - y.mean())
     assert found.of_annotators == pytest.approx(6 / 5 * (sums**2).sum() / 48**2)
     assert found.freedom == pytest.approx(5)
     annotator = np.append(np.zeros(40, dtype=int), [1, 2])
     y = np.random.default_rng(3).normal(size=42)
-    found = mean_over_items_and_annotators(np.arange(42), annotator, y)
+    found = crossed_means.mean_over_items_and_annotators(np.arange(42), annotator, y)
     assert (found.freedom, found.effective_annotators < 1.2) == (1.0, True)
     assert np.isfinite([found.ci_low, found.ci_high, found.p]).all()
     item, is_first = np.tile(np.arange(100), 2), np.repeat([1, 0], 100)
@@ -309,11 +304,11 @@ def test_abilities_and_clusters_of_people_vary_as_without_each_annotator():
     half = stats.t.ppf(0.975, freedom) * np.sqrt(expected)
     switches = share_over_workers(pd.Series(cluster), y, 0.95)
     assert [switches.ci_low, switches.ci_high] == pytest.approx([y.mean() - half, y.mean() + half])
-    shift = judge_shift(np.zeros(80), y, clusters=cluster)
+    shift = judge_soundness.judge_shift(np.zeros(80), y, clusters=cluster)
     assert [shift.ci_low, shift.ci_high] == pytest.approx([y.mean() - half, y.mean() + half])
     human = np.append(y, np.full(40, np.nan))
     clusters = np.append(cluster, 100 + np.arange(40))
-    powered = prediction_powered_mean(human, rng.normal(size=120), clusters=clusters)
+    powered = powered_means.prediction_powered_mean(human, rng.normal(size=120), clusters=clusters)
     assert powered.people_only.se**2 == pytest.approx(expected)
     assert powered.people_only.ci_high == pytest.approx(y.mean() + half)
 
@@ -321,12 +316,12 @@ def test_abilities_and_clusters_of_people_vary_as_without_each_annotator():
 def test_pooled_correlations_leave_out_clusters_of_unequal_size():
     _, cluster, y = ratings(6)
     x = y + np.random.default_rng(6).normal(size=len(y))
-    found = limits_of_cells(x, y, cluster, "pearson", 0.95)
-    influences = pearson_influences(x, y)
+    found = item_limits.limits_of_cells(x, y, cluster, "pearson", 0.95)
+    influences = influence.pearson_influences(x, y)
     sums, sizes = np.bincount(cluster, influences.of_cell), np.bincount(cluster)
     n = len(sizes)
     squares = np.square(sums / (1 - sizes / len(y))).sum()
     # once more n / (n - 1): what a cluster moves is larger without its own pull
     variance = (n - 1) / n * squares * n / (n - 1)
-    expected = z_t_limits(influences.value, variance, effective(cluster) - 1, 0.95)
+    expected = influence.z_t_limits(influences.value, variance, effective(cluster) - 1, 0.95)
     assert (found.low, found.high) == pytest.approx(expected)

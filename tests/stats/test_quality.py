@@ -5,15 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats as reference
 
-from benchmarks.quality import (
-    DESIGNS,
-    HONEST,
-    Design,
-    flag_counts,
-    found_share,
-    simulated_counts,
-    small_study,
-)
+from benchmarks import quality
 from benchmarks.quality_crowds import FAULTS, simulated_study
 from error_codes import InvalidValue
 from stats.quality import (
@@ -32,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_simulated_faults_are_flagged_alike_for_one_seed_and_careful_annotators_are_not():
-    counts = simulated_counts(5, first=5000)
+    counts = quality.simulated_counts(5, first=5000)
     assert {fault: counts[fault]["any"] > 0 for fault in FAULTS} == dict.fromkeys(FAULTS, True)
     assert counts["careful"]["any"] <= 0.02 * counts["careful"]["all"]
     first, again = (annotator_flags(simulated_study(7).evidence) for _ in range(2))
@@ -94,13 +86,13 @@ FORTY_PAGES = "40 pages in all, 5 annotators each"
 
 @pytest.mark.parametrize("name", [FIVE_POINTS, FORTY_PAGES, "yes or no", "one candidate"])
 def test_two_random_clickers_of_twelve_are_found_without_checks(name):
-    design = replace(DESIGNS[name], n_faulty=2)
+    design = replace(quality.DESIGNS[name], n_faulty=2)
     assert design.n_checks == 0
-    assert found_share(design, 10) >= 0.8
+    assert quality.found_share(design, 10) >= 0.8
 
 
 def test_random_clickers_do_not_hide_each_other_nor_among_unordered_categories():
-    assert found_share(replace(DESIGNS[FIVE_POINTS], n_faulty=6), 5) >= 0.8
+    assert quality.found_share(replace(quality.DESIGNS[FIVE_POINTS], n_faulty=6), 5) >= 0.8
     rng = np.random.default_rng(5)
     truth = rng.integers(4, size=60)
     values = np.where(rng.random((8, 60)) < 0.7, truth, rng.integers(4, size=(8, 60)))
@@ -135,8 +127,8 @@ def test_the_limit_of_random_agreement_is_that_of_permutations_and_little_agreem
         drawn.append(own[order] @ others / scale)
     z = reference.norm.isf(0.01)
     assert table.loc[0, "by_chance"] == pytest.approx(z * np.std(drawn), rel=0.04)
-    design = replace(Design(), noise=(3.0, 5.0))
-    honest = flag_counts(design, 10)[HONEST]
+    design = replace(quality.Design(), noise=(3.0, 5.0))
+    honest = quality.flag_counts(design, 10)[quality.HONEST]
     assert honest["unrelated"] == 0
 
 
@@ -144,7 +136,7 @@ def test_harsh_and_lenient_raters_draw_no_straight_lines_and_those_who_do_are_fo
     """Ratings far below or above the middle: more than half of the pages are constant."""
     flagged = []
     for seed in range(12):
-        evidence, _ = small_study(seed, replace(Design(), n_severe=6))
+        evidence, _ = quality.small_study(seed, replace(quality.Design(), n_severe=6))
         ratings = evidence.ratings
         is_severe = ratings["annotator"] < 6
         shift = np.where(ratings["annotator"] % 2, 0.25, -0.25)

@@ -4,11 +4,7 @@ from scipy import stats
 
 from error_codes import InvalidValue
 from stats.agreement import coefficients_at_level
-from stats.inference.active_labels import (
-    expected_errors,
-    labelling_probabilities,
-    systematic_sample,
-)
+from stats.inference import active_labels
 from stats.inference.looks import confidence_at_look
 from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.powered_quantiles import (
@@ -87,17 +83,17 @@ def test_without_recorded_chances_there_is_no_value(batch, reason):
 
 def test_a_systematic_sample_has_its_size_and_each_item_its_probability():
     rng = np.random.default_rng(5)
-    chance = labelling_probabilities(rng.gamma(1.0, size=40), budget=10)
+    chance = active_labels.labelling_probabilities(rng.gamma(1.0, size=40), budget=10)
     counts = np.zeros(40)
     for _ in range(4000):
         order = rng.permutation(40)
-        drawn = order[systematic_sample(chance[order], start=rng.random())]
+        drawn = order[active_labels.systematic_sample(chance[order], start=rng.random())]
         assert len(drawn) == 10
         counts[drawn] += 1
     error = np.sqrt(chance * (1 - chance) / 4000) + 1e-9
     assert (np.abs(counts / 4000 - chance) < 4.5 * error).all()
     with refused(InvalidValue, "probability_out_of_range"):
-        systematic_sample([0.5, 0.7], start=0)
+        active_labels.systematic_sample([0.5, 0.7], start=0)
 
 
 def study_of_batches(rng, sizes):
@@ -110,9 +106,9 @@ def study_of_batches(rng, sizes):
         probabilities = np.full(len(left), size / len(left))
         if number > 1:
             human = np.where(np.isnan(batch), np.nan, truth)
-            error = expected_errors(human, judge, spread).error
-            probabilities = labelling_probabilities(error[left], budget=size)
-        drawn = systematic_sample(probabilities, start=rng.random())
+            error = active_labels.expected_errors(human, judge, spread).error
+            probabilities = active_labels.labelling_probabilities(error[left], budget=size)
+        drawn = active_labels.systematic_sample(probabilities, start=rng.random())
         batch[left[drawn]], chance[left[drawn]] = number, probabilities[drawn]
         yield np.where(np.isnan(batch), np.nan, truth), judge, batch.copy(), chance.copy()
 
@@ -140,9 +136,9 @@ def test_ignoring_the_chances_is_off_where_they_follow_the_ratings():
     for _ in range(200):
         truth = rng.gamma(1.0, size=N)
         judge = truth + 0.5 * rng.normal(size=N)
-        chance = labelling_probabilities(truth, budget=60)
+        chance = active_labels.labelling_probabilities(truth, budget=60)
         order = rng.permutation(N)
-        drawn = order[systematic_sample(chance[order], start=rng.random())]
+        drawn = order[active_labels.systematic_sample(chance[order], start=rng.random())]
         human = np.full(N, np.nan)
         human[drawn] = truth[drawn]
         sent, known = (np.where(np.isnan(human), np.nan, one) for one in (1.0, chance))

@@ -9,12 +9,9 @@ import pytest
 from django.utils.translation import gettext
 
 from error_codes import InvalidValue
-from metrics.models import ScoringRun
-from metrics.score_tables import import_scores
+from metrics import models, score_tables, study_scores
 from metrics.scorers.registry import build
-from metrics.study_scores import score_study
-from presentation.html import document_html
-from presentation.numbers import shorten_names
+from presentation import html, numbers
 from stats.ceilings import NoCeiling
 from stats.significance import holm, significance_clusters
 from tests.annotation.importing import command_output
@@ -26,11 +23,8 @@ from validation.analysis import Settings, report_from_tables
 from validation.analysis.ceilings import REASONS
 from validation.analysis.human_results import QuestionScale, question_result
 from validation.analysis.records import CeilingRecord, ComparisonRecord
-from validation.documents import metric_tables
-from validation.documents.full import full_report
-from validation.documents.methods import methods_paragraph
+from validation.documents import full, methods, metric_tables, terms
 from validation.documents.metrics_answers import metrics_answers, top_groups
-from validation.documents.terms import CUT_DIFFERENCES, difference_within, family
 from validation.management.commands.validate_study import lines_of
 from validation.results import TableResults
 from validation.study_validation import PrimaryUnknown, study_report
@@ -100,7 +94,7 @@ def test_the_ceiling_speaks_of_these_annotators_and_two_values_have_none():
 
 
 FEW_DRAWS = Settings(n_resamples=60, n_permutations=60, n_splits=10)
-CUT_AT_TWO = gettext(CUT_DIFFERENCES) % {"least": "\N{MINUS SIGN}2", "most": "2"}
+CUT_AT_TWO = gettext(terms.CUT_DIFFERENCES) % {"least": "\N{MINUS SIGN}2", "most": "2"}
 
 
 def results_of(n_items, *, seed=0, settings=FEW_DRAWS):
@@ -146,8 +140,8 @@ def test_intervals_of_three_items_end_where_differences_do_and_those_of_many_are
     [("kendall", (-2.0, 2.0)), ("pearson", (-2.0, 2.0)), ("acc_eq", (-1.0, 1.0))],
 )
 def test_shares_of_pairs_lie_no_further_apart_than_one(coefficient, limits):
-    assert difference_within(0.4, (-5.44, 4.29), coefficient) == limits
-    assert difference_within(None, (None, None), coefficient) == (None, None)
+    assert terms.difference_within(0.4, (-5.44, 4.29), coefficient) == limits
+    assert terms.difference_within(None, (None, None), coefficient) == (None, None)
 
 
 def judgments(values: list[float]) -> pd.DataFrame:
@@ -190,7 +184,7 @@ def test_a_list_of_many_names_ends_with_how_many_others_there_are():
         (["a", "b", "c", "d"], "a, b and 2 others"),
         (list("abcdefgh"), "a, b and 6 others"),
     ):
-        assert shorten_names(names) == text
+        assert numbers.shorten_names(names) == text
 
 
 def test_an_unreliable_ceiling_is_said_to_be_so_on_the_page_in_tables_and_lines():
@@ -313,13 +307,13 @@ def test_the_top_group_has_every_metric_that_does_not_differ_from_the_greatest()
 @pytest.mark.slow
 def test_a_report_says_of_what_its_tests_are():
     results = TableResults("t", report_from_tables(*declared(), QUICK))
-    text = family(results.all_inputs).removesuffix(".")
+    text = terms.family(results.all_inputs).removesuffix(".")
     assert re.findall(r"\d+", text) == ["2", "1", "2"]  # metrics, pairs, variants
-    assert f"{text} (m0 and m1;" in methods_paragraph(results.settings, results.all_inputs)
-    document = full_report(results, title="t")
+    assert f"{text} (m0 and m1;" in methods.methods_paragraph(results.settings, results.all_inputs)
+    document = full.full_report(results, title="t")
     [table] = [t for t in document.tables if t.name == "comparisons-q1"]
     assert text in table.note
-    assert text in document_html(document)
+    assert text in html.document_html(document)
     assert HOSTILE.primary == ()
 
 
@@ -334,8 +328,8 @@ def test_a_scorer_declares_its_main_output_and_the_command_shows_variants_when_a
     human, scores = declared()
     with refused(InvalidValue, "primary_unknown"):
         report_from_tables(human, scores, replace(QUICK, primary=("m1", "chrf")))
-    score_study(study=study, scorer=build("length"))
-    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
+    study_scores.score_study(study=study, scorer=build("length"))
+    runs = dict(models.ScoringRun.objects.of(study).values_list("metric", "is_primary"))
     assert runs == {"m": True, "length": True, "length_characters": False}
     report = study_report(study, QUICK)
     assert [one.metric for one in report.inputs.primary] == ["m", "length"]
@@ -343,7 +337,7 @@ def test_a_scorer_declares_its_main_output_and_the_command_shows_variants_when_a
     options = {"resamples": 20, "permutations": 20}
     lines = command_output("validate_study", "judged", **options)
     assert "length_characters" not in lines
-    assert family(StoredResults(list_validations(study).get()).all_inputs) in lines
+    assert terms.family(StoredResults(list_validations(study).get()).all_inputs) in lines
     options["variants"] = True
     assert "length_characters" in command_output("validate_study", "judged", **options)
     report = json.loads(command_output("validate_study", "judged", json=True, **options))
@@ -361,6 +355,6 @@ def test_an_imported_file_of_a_scorers_outputs_declares_them(tmp_path):
     ]
     path = tmp_path / "scores.csv"
     path.write_text("\n".join(["item,candidate,metric,signature,value", *rows]) + "\n")
-    import_scores(study=study, path=path)
-    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
+    score_tables.import_scores(study=study, path=path)
+    runs = dict(models.ScoringRun.objects.of(study).values_list("metric", "is_primary"))
     assert runs == {"rougeL": True, "rougeL_precision": False, "bleu": True}

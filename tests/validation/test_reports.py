@@ -15,17 +15,15 @@ from django.template.loader import render_to_string
 from annotation.models import Submission
 from annotation.protocols.fields import KINDS
 from annotation.study_facts import Raters, simulation_notice
-from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
+from metrics import exceptions, study_scores
 from metrics.scorers.registry import build
-from metrics.study_scores import score_study
 from presentation import plain
 from presentation.documents import MOST_PRINTED, Column, Number, P, Table
 from presentation.formats import FORMATS
 from presentation.html import document_html
 from presentation.latex import document_latex, escape_breakable, escape_latex, table_latex
 from results.models import Result
-from tests.annotation.importing import command_output
-from tests.annotation.studies import make_simulated
+from tests.annotation import importing, studies
 from tests.codes import codes_of, refused_naming
 from tests.metrics.golden import golden_study
 from tests.presentation.latex import compile_latex
@@ -38,17 +36,13 @@ from tests.validation.hostile import (
     hostile_content,
 )
 from tests.validation.test_study_validation import judged_study, score
+from validation import heds, results, versions
 from validation.analysis import Settings
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
-from validation.documents.full import full_report
-from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings, mark_best
+from validation.documents import full, layouts, terms
 from validation.documents.methods import methods_paragraph, methods_sentences
-from validation.documents.terms import POLICIES, REASONS
-from validation.heds import FORMS
 from validation.result_kinds.validation import make_validation
-from validation.results import TableResults
 from validation.study_report import ReportRequest, study_report_document
-from validation.versions import StoredResults
 
 TITLE = f"Report of {QUESTION}"
 
@@ -60,7 +54,7 @@ def content():
 
 @pytest.fixture(scope="module")
 def document(content):
-    return full_report(content, title=TITLE)
+    return full.full_report(content, title=TITLE)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +148,7 @@ def test_systems_and_policies_are_shown_beside_what_metrics_say_and_signed(conte
     ]
     sensitivity = table(document, "sensitivity")
     shown = {row[2] for row in sensitivity.rows}
-    assert {str(POLICIES[name]) for name in ("ratings", "undefined", "aggregation")} <= shown
+    assert {str(terms.POLICIES[name]) for name in ("ratings", "undefined", "aggregation")} <= shown
     key = ("style", "all", "Ratings", "Kendall's τ-b", "NLL_1")
     [row] = [row for row in sensitivity.rows if (*row[:3], *row[5:7]) == key]
     before, after = row[7:9]
@@ -169,7 +163,7 @@ def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     correlations = table(document, "correlations-item")
     constant = [row for row in correlations.rows if row[2] == "constant"]
     assert {cell.text for row in constant for cell in row if isinstance(cell, Number)} == {"–"}
-    reason = str(REASONS["no_defined_item"])
+    reason = str(terms.REASONS["no_defined_item"])
     assert f"a: {reason}." in correlations.full_note
     assert f"a: {reason}" in html
     assert "–<sup>a</sup>" in html
@@ -330,13 +324,13 @@ def test_the_latex_compiles_with_its_pictures(document, tmp_path):
 
 
 def test_tables_of_lmstyle_and_g_eval_have_their_numbers_and_mark_the_greatest(content, document):
-    latex = table_latex(lmstyle_correlations(content))
+    latex = table_latex(layouts.lmstyle_correlations(content))
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\cmidrule(lr){3-4}"):
         assert rule in latex
     assert r"\multicolumn{2}{c}{In\{formal\}}" in latex
     assert r"a\_\allowbreak{}b \& \textless{}script\textgreater{} 100\%" in latex
     assert "|" not in latex.replace(r"\textbar", "")
-    lmstyle = lmstyle_correlations(content)
+    lmstyle = layouts.lmstyle_correlations(content)
     assert [(column.group, column.title) for column in lmstyle.columns[2:]] == [
         (name, symbol) for name in (*CONDITIONS, "Overall") for symbol in ("r", "τ")
     ]
@@ -348,32 +342,32 @@ def test_tables_of_lmstyle_and_g_eval_have_their_numbers_and_mark_the_greatest(c
         for name in ("pearson", "kendall")
     ]
     assert [cell.value for cell in row[2:]] == expected
-    lmstyle = lmstyle_ratings(content)
+    lmstyle = layouts.lmstyle_ratings(content)
     assert len(lmstyle.rows) == 2 * len(SYSTEMS)
     means = {(row.question, row.system, row.by): row.mean for row in content.rows(SystemRecord)}
     for row in lmstyle.rows:
         assert [cell.value for cell in row[2:]] == [
             means[row[0], row[1], by] for by in (*CONDITIONS, "")
         ]
-    layout = g_eval(content, "pooled")
+    layout = layouts.g_eval(content, "pooled")
     assert [column.title for column in layout.columns[1:]] == ["r", "ρ", "τ"] * 3
     [row] = [row for row in layout.rows if row[0] == "NLL_1"]
     assert row[7].value == pytest.approx((row[1].value + row[4].value) / 2)
     [constant] = [row for row in layout.rows if row[0] == "constant"]
     assert {cell.text for cell in constant[1:]} == {"–"}
     rows = [("a", Number(0.1)), ("a", Number(0.3)), ("b", Number(0.2)), ("b", Number(None))]
-    marked = [row[1].is_best for row in mark_best(rows, keys=1)]
+    marked = [row[1].is_best for row in layouts.mark_best(rows, keys=1)]
     assert marked == [False, True, False, False]
-    bold = Table("t", "t", [Column("k"), Column("v")], mark_best(rows, keys=1))
+    bold = Table("t", "t", [Column("k"), Column("v")], layouts.mark_best(rows, keys=1))
     assert "<b>0.30</b>" in render_to_string("presentation/_table.html", {"table": bold})
     assert r"\textbf{0.30}" in table_latex(bold)
     assert "**0.30**" in plain.table_markdown(bold)
     first = content.inputs.score_sets[0]
     inputs = replace(content.inputs, score_sets=(first, replace(first, signature="NLL_1|v:2")))
-    labels = TableResults("s", replace(content.report, inputs=inputs)).labels
+    labels = results.TableResults("s", replace(content.report, inputs=inputs)).labels
     assert list(labels.values()) == ["NLL_1 (1)", "NLL_1 (2)"]
     report = replace(content.report, systems=(), disagreements=(), comparisons=())
-    tables = {t.name for t in full_report(TableResults("s", report), title="t").tables}
+    tables = {t.name for t in full.full_report(results.TableResults("s", report), title="t").tables}
     gone = {t.name for t in document.tables} - tables
     assert gone >= {"systems-q1", "comparisons-q1"}
     assert {"correlations-item", "signatures"} <= tables
@@ -381,7 +375,7 @@ def test_tables_of_lmstyle_and_g_eval_have_their_numbers_and_mark_the_greatest(c
 
 def test_planned_sample_sizes_are_drawn_and_tabled():
     settings = replace(SETTINGS, planned=(("item", "pearson"),), levels=("item",))
-    document = full_report(hostile_content(settings), title="t")
+    document = full.full_report(hostile_content(settings), title="t")
     curves = [figure for figure in document.figures if figure.name.startswith("sample-size")]
     assert len(curves) == 6
     assert "NLL\\_1" in document_latex(document)
@@ -392,7 +386,7 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
 
 @pytest.mark.django_db
 def test_the_command_writes_a_page_of_a_study(study, tmp_path):
-    output = command_output("report", "judged", output=tmp_path)
+    output = importing.command_output("report", "judged", output=tmp_path)
     assert f"{tmp_path}: report.html" in output
     root = parsed((tmp_path / "report.html").read_text())
     assert "report 1" in words_of(next(root.iter("h1")))
@@ -403,7 +397,7 @@ def test_the_command_writes_a_page_of_a_study(study, tmp_path):
 @pytest.mark.django_db
 def test_the_command_writes_every_form_and_names_the_files(tmp_path):
     score(judged_study("moods", conditions=("calm", "angry")))
-    answer = command_output(
+    answer = importing.command_output(
         "report", "moods", output=tmp_path, format=list(FORMATS), layout="lmstyle", json=True
     )
     files = {name.removeprefix(f"{tmp_path}/") for name in json.loads(answer)["files"]}
@@ -423,7 +417,7 @@ def test_a_report_on_simulated_answers_begins_with_that(study, version):
     answer = study_report_document(ReportRequest(study)).answer
     assert people in answer
     assert workers not in answer
-    make_simulated(study)
+    studies.make_simulated(study)
     answer = study_report_document(ReportRequest(study)).answer
     assert answer.startswith(simulation_notice(study))
     rest = answer.removeprefix(simulation_notice(study))
@@ -436,7 +430,7 @@ def test_a_stored_report_is_written_again_as_it_was_in_any_layout(study, version
     document = study_report_document(ReportRequest(study), "g-eval")
     assert [table.name for table in document.tables[:2]] == ["g-eval-pooled", "g-eval-item"]
     assert [row[0] for row in table(document, "g-eval-item").rows] == ["m"]
-    scatter = StoredResults(version).scatter("appropriateness", "m", "m|v:1")
+    scatter = versions.StoredResults(version).scatter("appropriateness", "m", "m|v:1")
     [first] = [row for row in scatter.rows if (row["item"], row["system"]) == ("d0", "alpha")]
     assert (first["human"], first["score"]) == (20, 0.1)
     before = study_report_document(ReportRequest(study))
@@ -445,14 +439,14 @@ def test_a_stored_report_is_written_again_as_it_was_in_any_layout(study, version
     assert again.records == before.records
     assert [figure.rows for figure in again.figures] == [f.rows for f in before.figures]
     assert study_report_document(ReportRequest(study)).records != before.records
-    with refused_naming(ValidationUnknown, 9):
+    with refused_naming(exceptions.ValidationUnknown, 9):
         study_report_document(ReportRequest(study, number=9))
 
 
 @pytest.mark.django_db
 def test_e2es_comparison_needs_no_judgments(tmp_path):
     study = golden_study()
-    score_study(study=study, scorer=build("rouge1"))
+    study_scores.score_study(study=study, scorer=build("rouge1"))
     document = study_report_document(ReportRequest(study), "e2e")
     layout = table(document, "e2e")
     assert [row[0] for row in layout.rows] == ["terse", "careful", "cheerful", "all systems"]
@@ -461,7 +455,7 @@ def test_e2es_comparison_needs_no_judgments(tmp_path):
     for row in layout.rows:
         assert row[3].value == pytest.approx(row[2].value - row[1].value)
     assert "10,000" in document.about["methods"]
-    with refused_naming(NotPaired, "polite"):
+    with refused_naming(exceptions.NotPaired, "polite"):
         study_report_document(ReportRequest(study, prompts=("standard", "polite")), "e2e")
 
 
@@ -469,12 +463,12 @@ def test_e2es_comparison_needs_no_judgments(tmp_path):
 def test_a_folder_that_cannot_be_written_is_reported_before_anything_is_computed(tmp_path):
     score(judged_study("unwritten"))
     (tmp_path / "file").write_text("")
-    with refused_naming(ReportUnwritten, tmp_path / "file"):
-        command_output("report", "unwritten", output=tmp_path / "file")
+    with refused_naming(exceptions.ReportUnwritten, tmp_path / "file"):
+        importing.command_output("report", "unwritten", output=tmp_path / "file")
     assert not Result.objects.filter(study__slug="unwritten").exists()
     with refused_naming(CommandError, "--format"):
-        command_output("report", "unwritten", "--format=docx", output=".")
+        importing.command_output("report", "unwritten", "--format=docx", output=".")
 
 
 def test_the_datasheet_describes_each_kind_of_question():
-    assert set(FORMS) == set(KINDS)
+    assert set(heds.FORMS) == set(KINDS)

@@ -15,16 +15,8 @@ from annotation.study_facts import Raters, simulation_notice
 from metrics.exceptions import NothingToValidate
 from metrics.stored_scores import write_scores
 from stats.correlation import Reason
+from tests.annotation import studies
 from tests.annotation.importing import command_output
-from tests.annotation.studies import (
-    alternatives_study,
-    make_simulated,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
 from tests.codes import refused, refused_naming
 from tests.validation.validation_tables import content_of
 from validation.analysis import Settings
@@ -45,10 +37,10 @@ def by_system(values):
 
 
 def judged_study(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB)), systems=SYSTEMS, **fields):
-    study = rating_study(slug, systems=systems, **fields)
+    study = studies.rating_study(slug, systems=systems, **fields)
     for person, values_of_items in ratings:
         for position, values in enumerate(values_of_items):
-            rate(study, person, f"d{position}", dict(zip(systems, values, strict=True)))
+            studies.rate(study, person, f"d{position}", dict(zip(systems, values, strict=True)))
     return study
 
 
@@ -104,7 +96,7 @@ def test_values_are_those_of_the_mean_of_annotators_by_hand(study, coefficient):
 def test_a_report_has_every_level_and_coefficient_of_every_metric_and_question():
     study = judged_study("two", questions=("appropriateness", "style"))
     for position, values in enumerate(ANN):
-        rate(study, "Ann", f"d{position}", by_system(values), question="style")
+        studies.rate(study, "Ann", f"d{position}", by_system(values), question="style")
     score(study, metric="first")
     score(study, metric="second")
     rows = [(row.question, row.level, row.coefficient, row.metric) for row in table(study)]
@@ -134,7 +126,7 @@ def test_each_round_is_validated_by_itself():
     study = judged_study("rounds", ratings=[("Ann", ANN)])
     score(study)
     for position, values in enumerate(BOB):
-        rate(study, "Ann", f"d{position}", by_system(values), round=2)
+        studies.rate(study, "Ann", f"d{position}", by_system(values), round=2)
     only_bob = judged_study("bob", ratings=[("Bob", BOB)])
     score(only_bob)
     assert correlations(study) != correlations(study, round=2) == correlations(only_bob)
@@ -185,9 +177,9 @@ def test_conditions_are_validated_together_and_each_by_itself():
 
 
 def test_a_single_system_leaves_reasons_where_nothing_can_be_ranked():
-    study = rating_study("single", systems=("alpha",))
+    study = studies.rating_study("single", systems=("alpha",))
     for position in range(3):
-        rate(study, "Ann", f"d{position}", {"alpha": 10 * position})
+        studies.rate(study, "Ann", f"d{position}", {"alpha": 10 * position})
     values = {(f"d{position}", "alpha"): float(position) for position in range(3)}
     write_scores(study=study, metric="m", signature="m|v:1", values=values)
     coefficients = correlations(study, n_resamples=50)
@@ -215,8 +207,8 @@ def test_what_is_constant_or_undefined_is_named():
 
 
 def test_alternatives_have_no_systems_and_are_correlated_without():
-    study = ticked_study()
-    tick(study, "Bob", "gown", {"coat"})
+    study = studies.ticked_study()
+    studies.tick(study, "Bob", "gown", {"coat"})
     products = [("boot", "clog"), ("boot", "pump"), ("boot", "flat"), ("gown", "skirt")]
     values = dict(zip([*products, ("gown", "coat")], [0.9, 0.7, 0.1, 0.2, 0.6], strict=True))
     write_scores(study=study, metric="cosine", signature="cosine|v:1", values=values)
@@ -229,11 +221,11 @@ def test_alternatives_have_no_systems_and_are_correlated_without():
 
 
 def test_a_pool_may_hold_several_products_of_one_system():
-    study = alternatives_study(pools={"boot": ("a", "b", "c"), "gown": ("d", "e", "f")})
+    study = studies.alternatives_study(pools={"boot": ("a", "b", "c"), "gown": ("d", "e", "f")})
     for key, system in zip("abcdef", ["bm25", "bm25", "knn"] * 2, strict=True):
         Candidate.objects.filter(key=key).update(system=system)
-    tick(study, "Ann", "boot", {"a", "b"})
-    tick(study, "Ann", "gown", {"d"})
+    studies.tick(study, "Ann", "boot", {"a", "b"})
+    studies.tick(study, "Ann", "gown", {"d"})
     values = {("boot" if key in "abc" else "gown", key): ord(key) / 7 for key in "abcdef"}
     write_scores(study=study, metric="m", signature="m|v:1", values=values)
     coefficients = correlations(study, n_resamples=50)
@@ -245,11 +237,15 @@ def test_a_pool_may_hold_several_products_of_one_system():
 
 def test_without_judgments_or_scores_there_is_nothing_to_validate(study):
     with refused(NothingToValidate, "no_scores"):
-        study_report(rated_study())
+        study_report(studies.rated_study())
     with refused(NothingToValidate, "no_judgments"):
         study_report(study, Settings(round=2))
     Submission.objects.update(status=Submission.Status.REJECTED)
-    for empty in (study, rating_study(n_items=0), rating_study("unrated", n_items=2)):
+    for empty in (
+        study,
+        studies.rating_study(n_items=0),
+        studies.rating_study("unrated", n_items=2),
+    ):
         with refused(NothingToValidate, "no_judgments"):
             study_report(empty)
 
@@ -257,7 +253,7 @@ def test_without_judgments_or_scores_there_is_nothing_to_validate(study):
 def test_the_command_says_first_that_answers_are_simulated(study):
     content = json.loads(command_output("validate_study", "judged", resamples=50, json=True))
     assert content["simulation"] == ""
-    make_simulated(study)
+    studies.make_simulated(study)
     notice, best, *_ = command_output("validate_study", "judged", resamples=50).splitlines()
     assert notice == simulation_notice(study) != ""
     assert str(Raters.SIMULATED.named) in best

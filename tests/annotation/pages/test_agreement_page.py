@@ -7,9 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
-from annotation import models
-from annotation.disagreement import MOST_ANNOTATORS
-from annotation.flags import count_judgments_change
+from annotation import disagreement, flags, models
 from annotation.protocols.versions import freeze
 from annotation.result_kinds.agreement import agreement_records, list_alphas
 from annotation.result_kinds.base import find_study_kind
@@ -20,8 +18,7 @@ from results.models import Result
 from tests.annotation.preferences import prefer, preferences, turns
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.codes import codes_on
-from tests.console.filled import add_assignment, add_batch
-from tests.console.pages import rows_of, words_of
+from tests.console import filled, pages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -66,14 +63,14 @@ def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(rosa, fetch, stu
     ):
         assert fetch(study, chart, form, **query).status_code == 404, (chart, form, query)
     # Its data are those of the table.
-    rows = rows_of(fetch(study, "forest", "csv"))
+    rows = pages.rows_of(fetch(study, "forest", "csv"))
     assert [row["label"] for row in rows[:3]] == ["empathy", "empathy, calm", "empathy, cross"]
     alpha = list_alphas(Result.objects.get())[0]
     assert float(rows[0]["value"]) == alpha.value
-    [pair] = rows_of(fetch(study, "matrix", "csv", question="tone"))
+    [pair] = pages.rows_of(fetch(study, "matrix", "csv", question="tone"))
     assert (pair["annotator_a"], pair["annotator_b"], pair["n_shared"]) == ("Ann", "Bob", "6")
     assert float(pair["value"]) == pytest.approx(1)
-    rows = rows_of(fetch(study, "volume", "csv"))
+    rows = pages.rows_of(fetch(study, "volume", "csv"))
     expected = {("Ann", "6", "1.5"), ("Bob", "6", "1.5")}
     assert {(row["annotator"], row["n_judgments"], row["seconds"]) for row in rows} == expected
 
@@ -102,7 +99,7 @@ def test_conditions_questions_and_flags_are_chosen_or_shown_both_ways(view_of, s
     view = view_of(study)
     assert view.displayed.n_flagged == 1
     assert view.coefficients[0].unflagged is not None
-    assert len({row["part"] for row in rows_of(fetch(study, "forest", "csv"))}) == 2
+    assert len({row["part"] for row in pages.rows_of(fetch(study, "forest", "csv"))}) == 2
 
 
 def test_rounds_are_shown_apart_and_against_each_other(view_of, researcher):
@@ -121,13 +118,13 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
     view_of, fetch, researcher
 ):
     study = rating_study(owner=researcher, n_items=1, level="nominal")
-    n_all, n_most = MOST_ANNOTATORS + 2, MOST_ANNOTATORS
+    n_all, n_most = disagreement.MOST_ANNOTATORS + 2, disagreement.MOST_ANNOTATORS
     for number in range(n_all):
         rate(study, f"P{number:02}", "d0", {"alpha": number % 3, "beta": number % 2})
     displayed = view_of(study).displayed
     assert (displayed.n_in_matrix, displayed.n_annotators) == (n_most, n_all)
     assert len(agreement_records(Result.objects.get())["pairs"]) == n_all * (n_all - 1) // 2
-    assert len(rows_of(fetch(study, "matrix", "csv"))) == n_most * (n_most - 1) // 2
+    assert len(pages.rows_of(fetch(study, "matrix", "csv"))) == n_most * (n_most - 1) // 2
 
 
 def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, study, view_of):
@@ -137,7 +134,7 @@ def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, 
         assert page.index(f"{first} 1.00") < page.index(f"{last} 1.00")
     assert view_of(study).has_times
     models.Judgment.objects.update(seconds=None)
-    count_judgments_change(study_ids=[study.pk])
+    flags.count_judgments_change(study_ids=[study.pk])
     assert not view_of(study).has_times
 
 
@@ -149,13 +146,13 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     find_study_kind(AGREEMENT).compute_now(study)
     address = reverse("console:annotators", args=[study.slug])
     assert not rosa.get(address).context["has_work"]
-    batch = add_batch(study, n_published=2)
-    last = add_assignment(batch.hits.exclude(hit_id="").last(), worker="A1ANN")
+    batch = filled.add_batch(study, n_published=2)
+    last = filled.add_assignment(batch.hits.exclude(hit_id="").last(), worker="A1ANN")
     assert last.hit.item.key == "d1"
     last.submission = models.Submission.objects.get(annotator__pseudonym="Ann", item=last.hit.item)
     last.save()
     content = rosa.get(address).content.decode()
-    assert "Ann A1ANN" in words_of(content)
+    assert "Ann A1ANN" in pages.words_of(content)
     desk = f"{reverse('console:review', args=[study.slug])}?show=waiting&assignment={last.pk}"
     assert f'href="{desk}"'.replace("&", "&amp;") in content
     assert rosa.get(desk).context["row"].assignment == last
@@ -163,13 +160,13 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     analyst = User.objects.create_user("ana")
     models.StudyMembership.objects.create(study=study, user=analyst, role="analyst")
     client.force_login(analyst)
-    assert "A1ANN" not in words_of(client.get(address).content.decode())
+    assert "A1ANN" not in pages.words_of(client.get(address).content.decode())
     assert desk.replace("&", "&amp;") not in client.get(address).content.decode()
 
 
 def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(study, researcher):
-    batch = add_batch(study, n_published=3)
-    rows = [add_assignment(hit) for hit in batch.hits.order_by("pk")]
+    batch = filled.add_batch(study, n_published=3)
+    rows = [filled.add_assignment(hit) for hit in batch.hits.order_by("pk")]
     facts = desk_facts(study, researcher)
     listed = partial(
         queue_of, study, researcher, "waiting", facts=facts, drafts=[],
@@ -188,7 +185,7 @@ def test_alternatives_have_one_alpha_and_scales_a_correlation(view_of, study, re
     study = ticked_study(owner=researcher)
     find_study_kind(AGREEMENT).compute_now(study)
     assert not view_of(study).is_correlation
-    labels = [row["label"] for row in rows_of(fetch(study, "forest", "csv"))]
+    labels = [row["label"] for row in pages.rows_of(fetch(study, "forest", "csv"))]
     assert labels == [study.questions.get().name]
     assert "krippendorff_alpha_masi" in {row.all.name for row in view_of(study).coefficients}
 

@@ -15,6 +15,7 @@ from django.utils.html import escape
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
+from annotation import upload_pictures, uploads
 from annotation.models import (
     Candidate,
     Item,
@@ -27,12 +28,8 @@ from annotation.models import (
 )
 from annotation.protocols.templates import read_protocol
 from annotation.readers.json_rows import MOST_OBJECT_CHARACTERS
-from annotation.upload_pictures import uploaded_picture
-from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
-from metrics.models import Score, ScoringRun
-from metrics.study_files import score_frame
-from tests.annotation.importing import as_excel, as_parquet, as_zip
-from tests.annotation.studies import rated_study, rating_study
+from metrics import models, study_files
+from tests.annotation import importing, studies
 from tests.codes import codes_on, field_codes
 from tests.console.work import work_off
 from work.execution import run_job
@@ -355,10 +352,10 @@ def test_one_person_fills_no_database_with_files_that_wait(rosa, settings):
 
 
 def test_a_copy_has_the_items_and_questions_and_no_answers(rosa, researcher, colleague):
-    theirs = rated_study("theirs", owner=colleague)
+    theirs = studies.rated_study("theirs", owner=colleague)
     assert begin(rosa, begin="copy", source=str(theirs.pk), file="").status_code == 422
     assert Study.objects.count() == 1  # nobody copies a study that they may not see
-    source = rated_study("source", owner=researcher)
+    source = studies.rated_study("source", owner=researcher)
     begin(rosa, begin="copy", source=str(source.pk), file="", title="Again")
     copy = Study.objects.get(title="Again")
     rows = Candidate.objects.order_by("item__position", "position").values_list
@@ -392,7 +389,7 @@ def test_items_are_added_to_a_study_by_another_file(rosa):
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_large_file_is_read_and_imported_in_the_background(rosa):
-    n = AT_ONCE_BYTES // 25
+    n = uploads.AT_ONCE_BYTES // 25
     rows = "".join(f"d{number};User: Hi;alpha;Hello {number};3\n" for number in range(n))
     begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
     assert show(rosa).context["job"].state == "queued"
@@ -416,9 +413,9 @@ def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa):
     assert rosa.post(to("upload-discard")).url == reverse("console:new-study")
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
     begin(rosa)
-    assert forget_uploads() == 0
+    assert uploads.forget_uploads() == 0
     Upload.objects.update(created_at=timezone.now() - timezone.timedelta(days=8))
-    assert forget_uploads() == 1
+    assert uploads.forget_uploads() == 1
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
 
 
@@ -469,7 +466,7 @@ def test_the_preview_is_paged_through(rosa):
 def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(rosa, colleague, signed_in):
     table = "item,title,image,key,candidate_image\nt1,A shoe,in/a b.png,c1,b.png\n"
     png = b"\x89PNG\r\n\x1a\n"
-    content = as_zip({"t.csv": table, "in/a b.png": png, "b.png": png + b"b"})
+    content = importing.as_zip({"t.csv": table, "in/a b.png": png, "b.png": png + b"b"})
     begin(rosa, file=sent(content, "a.zip"), template="alternatives")
     where = to("upload-picture")
     assert f'src="{where}?name=in%2Fa%20b.png"' in html(rosa)
@@ -496,8 +493,8 @@ def fashion(n_targets: int = 12, n_candidates: int = 7) -> bytes:
     ]  # fmt: skip
     png = b"\x89PNG\r\n\x1a\n"
     pictures = {f"pics/{row[k]}": png + str(row[k]).encode() for row in rows for k in (1, 4)}
-    book = as_excel([[*header, "candidate text", "price_eur"], *rows])
-    return as_zip({"fashion.xlsx": book, **pictures})
+    book = importing.as_excel([[*header, "candidate text", "price_eur"], *rows])
+    return importing.as_zip({"fashion.xlsx": book, **pictures})
 
 
 def test_a_zip_of_targets_and_pictures_in_a_folder_becomes_a_study_as_it_is_guessed(rosa):
@@ -535,7 +532,7 @@ def test_pictures_that_are_missing_or_in_several_folders_are_one_row_each(rosa):
     png = b"\x89PNG\r\n\x1a\n"
     paths = ("new/a.png", "old/a.png", "new/b.png")
     pictures = {path: png + path.encode() for path in paths}
-    begin(rosa, file=sent(as_zip({"t.csv": table, **pictures}), "a.zip"))
+    begin(rosa, file=sent(importing.as_zip({"t.csv": table, **pictures}), "a.zip"))
     assert fixes(preview(rosa)) == {
         "several_pictures": ["several_pictures=new", "several_pictures=old"],
         "no_picture": ["no_picture=leave-out"],
@@ -550,12 +547,12 @@ def test_pictures_that_are_missing_or_in_several_folders_are_one_row_each(rosa):
 
 def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher):
     png = b"\x89PNG\r\n\x1a\n" + bytes(16) + bytes(range(256)) * 2000
-    body = as_zip({"noise": bytes(PART_BYTES * 2 + 7), "a.png": png})
+    body = importing.as_zip({"noise": bytes(uploads.PART_BYTES * 2 + 7), "a.png": png})
     upload = Upload.objects.create(uploaded_by=researcher, file_name="a.zip", n_bytes=len(body))
-    for n, start in enumerate(range(0, len(body), PART_BYTES)):
-        part = body[start : start + PART_BYTES]
+    for n, start in enumerate(range(0, len(body), uploads.PART_BYTES)):
+        part = body[start : start + uploads.PART_BYTES]
         UploadPart.objects.create(upload=upload, position=n, content=part)
-    assert uploaded_picture(upload, "a.png").content == png
+    assert upload_pictures.uploaded_picture(upload, "a.png").content == png
 
 
 WIDE = "dialog_id;model;bleurt;loss\nd0;alpha;0,5;2\nd0;beta;0.25;\nd1;alpha;0.75;3\n"
@@ -564,7 +561,7 @@ LONG = "item,system,metric,value,note\nd0,alpha,bleurt,0.5,x\nd0,beta,bleurt,,y\
 
 @pytest.fixture
 def study(researcher: User) -> Study:
-    return rating_study(n_items=2, owner=researcher)
+    return studies.rating_study(n_items=2, owner=researcher)
 
 
 def send(client: Client, study: Study, content: str | bytes, name: str = "scores.csv") -> Upload:
@@ -583,7 +580,7 @@ def do_jobs() -> None:
 
 
 def values(study: Study) -> dict[Any, float]:
-    rows = score_frame(study).dropna(subset="value").itertuples()
+    rows = study_files.score_frame(study).dropna(subset="value").itertuples()
     return {(row.metric, row.item, row.candidate): row.value for row in rows}
 
 
@@ -597,7 +594,7 @@ def test_columns_of_metrics_are_guessed_shown_and_imported(rosa, study):
     names = ("metric", "n", "least", "most", "n_undefined", "n_without")
     bleurt = next(row for row in shown["metrics"] if row["metric"] == "bleurt")
     assert [bleurt[name] for name in names] == ["bleurt", 3, "0.25", "0.75", 0, 1]
-    assert not ScoringRun.objects.exists()
+    assert not models.ScoringRun.objects.exists()
     form = mapping_of() | {"lower": "loss", "signature": "loss|v1"}
     rosa.post(to("upload-map"), form)
     answer = rosa.post(to("upload-import"), form)
@@ -609,7 +606,7 @@ def test_columns_of_metrics_are_guessed_shown_and_imported(rosa, study):
         ("loss", "d0", "alpha"): 2,
         ("loss", "d1", "alpha"): 3,
     }
-    runs = ScoringRun.objects.values_list("metric", "higher_is_better", "signature")
+    runs = models.ScoringRun.objects.values_list("metric", "higher_is_better", "signature")
     assert set(runs) == {("bleurt", True, "loss|v1"), ("loss", False, "loss|v1")}
 
 
@@ -619,8 +616,8 @@ def test_a_row_a_score_names_its_metric(rosa, study):
     rosa.post(to("upload-import"), mapping_of())
     do_jobs()
     assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
-    assert Score.objects.get(value=None).reason == "not computed"
-    assert ScoringRun.objects.get().signature == "imported|file:scores.csv"
+    assert models.Score.objects.get(value=None).reason == "not computed"
+    assert models.ScoringRun.objects.get().signature == "imported|file:scores.csv"
 
 
 def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study):
@@ -640,7 +637,7 @@ def test_all_faults_are_shown_at_their_cells_and_nothing_is_imported(rosa, study
     assert "'alpha'" in missing
     assert "'d9'" in missing
     rosa.post(to("upload-import"), mapping_of())
-    assert not ScoringRun.objects.exists()
+    assert not models.ScoringRun.objects.exists()
     assert Upload.objects.get().result is None
 
 
@@ -657,7 +654,7 @@ def test_policies_for_scores_are_chosen_and_what_was_read_is_shown_before_the_im
     assert reading["policies"] == {"missing": "words", **chosen}
     page = show(rosa).content.decode()
     assert all(sentence in unescape(page) for sentence in upload.reading_sentences)
-    assert not ScoringRun.objects.exists()
+    assert not models.ScoringRun.objects.exists()
     rosa.post(to("upload-import"), mapping_of() | chosen)
     assert values(study) == {("q", "d0", "alpha"): 1}
 
@@ -676,7 +673,7 @@ def test_what_the_columns_are_is_said_and_kept(rosa, study):
 
 
 def test_a_table_of_parquet_is_read_in_the_background(rosa, study):
-    content = as_parquet({"item": ["d0"], "system": ["alpha"], "bleurt": [0.5]})
+    content = importing.as_parquet({"item": ["d0"], "system": ["alpha"], "bleurt": [0.5]})
     send(rosa, study, content, "scores.parquet")
     rosa.post(to("upload-import"), mapping_of())
     do_jobs()
@@ -686,11 +683,11 @@ def test_a_table_of_parquet_is_read_in_the_background(rosa, study):
 def test_analysts_import_scores_and_the_log_says_so(researcher, colleague, signed_in):
     team = create_team(name="Lab", owner=researcher)
     set_role(team=team, user=colleague, role=Role.ANALYST, actor=researcher)
-    study = rating_study(n_items=1, team=team)
+    study = studies.rating_study(n_items=1, team=team)
     browser = signed_in(colleague)
     send(browser, study, LONG)
     browser.post(to("upload-import"), mapping_of())
-    assert Score.objects.count() == 2
+    assert models.Score.objects.count() == 2
     entry = AuditEntry.objects.get(action="scores.import")
     assert entry.details == {"file": "scores.csv", "n_scores": 2}
     set_role(team=team, user=colleague, role=Role.AUDITOR, actor=researcher)

@@ -1,11 +1,8 @@
 import pytest
 from django.test import Client
 
-from accounts.roles import Role, Scope
-from accounts.tokens import create_personal_token, create_team_token
-from annotation.access import invite
-from annotation.disputes import add_comment
-from annotation.models import Candidate
+from accounts import roles, tokens
+from annotation import access, disputes, models
 from annotation.protocols.versions import current_document, save_draft
 
 
@@ -19,15 +16,15 @@ def study(team_study, users):
     assert team_study.team
     save_draft(study=team_study, document=current_document(team_study))
     for to in (team_study.team, team_study):
-        invite(
+        access.invite(
             to=to,
             email="new@example.org",
-            role=Role.ANALYST,
+            role=roles.Role.ANALYST,
             actor=users["owner"],
             link_of=lambda token: token,
         )
-    add_comment(
-        candidate=Candidate.objects.filter(item__study=team_study).last(),
+    disputes.add_comment(
+        candidate=models.Candidate.objects.filter(item__study=team_study).last(),
         question=team_study.questions.get(),
         text="Look at it again.",
         written_by=users["adjudicator"],
@@ -53,25 +50,25 @@ class Program(Client):
 
 
 def program_of(user, *scopes, **more):
-    new = create_personal_token(user=user, name="test", scopes=scopes, days=7, **more)
+    new = tokens.create_personal_token(user=user, name="test", scopes=scopes, days=7, **more)
     return Program(new.text)
 
 
 @pytest.fixture
 def program(researcher):
-    return program_of(researcher, *Scope)
+    return program_of(researcher, *roles.Scope)
 
 
 @pytest.fixture
 def reader(users):
-    return program_of(users["owner"], *Scope)
+    return program_of(users["owner"], *roles.Scope)
 
 
 @pytest.fixture
 def team_program(study, researcher):
     def make(role, *scopes):
         assert study.team
-        new = create_team_token(
+        new = tokens.create_team_token(
             team=study.team, name="cron", role=role, scopes=scopes, days=7, created_by=researcher
         )
         return Program(new.text)

@@ -4,11 +4,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import tokens
-from accounts.exceptions import InvalidToken, RoleTooSmall
+from accounts import exceptions, roles, teams, tokens
 from accounts.models import ApiToken, AuditEntry, Membership, User
-from accounts.roles import Role, Scope
-from accounts.teams import set_role
 from encryption import decrypt
 from tests.console.api.conftest import Program
 from tests.console.conftest import PASSWORD
@@ -83,12 +80,12 @@ def test_a_token_that_expired_or_of_a_closed_account_opens_nothing(researcher, s
 @pytest.mark.slow
 def test_a_token_shrinks_with_the_role_of_its_person(study, users):
     new = tokens.create_personal_token(
-        user=users["researcher"], name="x", scopes=Scope.values, days=7
+        user=users["researcher"], name="x", scopes=roles.Scope.values, days=7
     )
     where = reverse("console:api:study", args=["mine"])
     assert "edit" in Program(new.text).get(where).json()["may"]
     team, owner = study.team, users["owner"]
-    set_role(team=team, user=users["researcher"], role=Role.ANALYST, actor=owner)
+    teams.set_role(team=team, user=users["researcher"], role=roles.Role.ANALYST, actor=owner)
     assert Program(new.text).get(where).json()["may"] == [
         "analyse",
         "export",
@@ -100,7 +97,7 @@ def test_a_token_shrinks_with_the_role_of_its_person(study, users):
 def test_a_teams_token_outlives_who_made_it(study, users):
     manager = users["manager"]
     new = tokens.create_team_token(
-        team=study.team, name="cron", role=Role.ANALYST, scopes=[], days=7, created_by=manager
+        team=study.team, name="cron", role=roles.Role.ANALYST, scopes=[], days=7, created_by=manager
     )
     Membership.objects.filter(user=manager).delete()
     assert Program(new.text).get(ME).json()["teams"] == ["lab"]
@@ -108,10 +105,10 @@ def test_a_teams_token_outlives_who_made_it(study, users):
     assert Program(new.text).get(ME).status_code == 401
     assert not User.objects.get(pk=new.token.user_id).is_active
     values = {"team": study.team, "name": "x", "scopes": [], "days": 7}
-    with pytest.raises(InvalidToken):
-        tokens.create_team_token(role=Role.OWNER, created_by=users["owner"], **values)
-    with pytest.raises(RoleTooSmall):
-        tokens.create_team_token(role=Role.ANALYST, created_by=users["researcher"], **values)
+    with pytest.raises(exceptions.InvalidToken):
+        tokens.create_team_token(role=roles.Role.OWNER, created_by=users["owner"], **values)
+    with pytest.raises(exceptions.RoleTooSmall):
+        tokens.create_team_token(role=roles.Role.ANALYST, created_by=users["researcher"], **values)
 
 
 def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
@@ -129,9 +126,9 @@ def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
 
 @pytest.mark.slow
 def test_there_is_an_end_to_tokens_and_to_their_time(researcher):
-    with pytest.raises(InvalidToken):
+    with pytest.raises(exceptions.InvalidToken):
         tokens.create_personal_token(user=researcher, name="x", scopes=[], days=5000)
     for _ in range(tokens.MOST_TOKENS):
         tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)
-    with pytest.raises(InvalidToken):
+    with pytest.raises(exceptions.InvalidToken):
         tokens.create_personal_token(user=researcher, name="x", scopes=[], days=7)

@@ -9,25 +9,22 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.teams import create_team
+from annotation import label_sets, study_facts
 from annotation.access import give_to_team
 from annotation.disputes import decide
-from annotation.label_sets import Rule, make_label_set
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT, RESULTS, SCORE, VALIDATION, jobs_of
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
 from console.forms import WageFloorForm
 from error_codes import InvalidValue
-from hits.pages.changes import ConfirmationForm
+from hits.pages import changes, rules
 from hits.pages.connections import BudgetForm
-from hits.pages.rules import BonusRuleForm, DecisionTextForm, SendForm
 from hits.pages.terms import LaunchForm
 from presentation.numbers import read_usd
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.codes import refused
+from tests.console import filled, work
 from tests.console.addresses import API_OF_A_STUDY, PARTS, SHOWN_OF_A_STUDY, SIGNED_IN, address
-from tests.console.filled import add_assignment, add_batch, add_scores, store_validation
-from tests.console.work import request_for_later
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -50,17 +47,17 @@ def judged_study(slug, owner, n_items):
                 values = {"alpha": 90 - less - position % 7, "beta": 20 + less % 50 + position % 11}
                 submission = rate(study, person, f"d{position}", values, question=question)
         doubt(submission)
-    for hit in add_batch(study, n_published=n_items - 1).hits.all()[: n_items - 1]:
-        add_assignment(hit, problem="The answer names no candidate.")
-        add_assignment(hit, "A2WORKER")
-    add_scores(study)
-    find_study_kind(AGREEMENT).compute_now(study)
-    store_validation(study)
+    for hit in filled.add_batch(study, n_published=n_items - 1).hits.all()[: n_items - 1]:
+        filled.add_assignment(hit, problem="The answer names no candidate.")
+        filled.add_assignment(hit, "A2WORKER")
+    filled.add_scores(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    filled.store_validation(study)
     question = study.question("wit")
     for item in study.items.all()[: n_items // 3]:
         decide(candidate=item.candidates.first(), question=question, value=5, decided_by=owner)
-    make_label_set(question=question, rule=Rule("mean"))
-    request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    label_sets.make_label_set(question=question, rule=label_sets.Rule("mean"))
+    work.request_for_later(study=study, kind=study_facts.SCORE, names=["rouge1"])
     return study
 
 
@@ -77,7 +74,7 @@ def researcher(studies):
 
 def where(name, study):
     rows = {"item_id": study.items.order_by("position")[1], "batch_id": study.batches.first()}
-    rows["job_id"] = jobs_of(study).first()
+    rows["job_id"] = study_facts.jobs_of(study).first()
     own = {part: row.pk for part, row in rows.items() if part in PARTS.get(name, {})}
     return address(name, study.slug, **own)
 
@@ -93,7 +90,7 @@ def statements(browser, address, **query):
 @pytest.mark.slow
 def test_a_studys_first_page_with_every_result_costs_no_more(rosa, studies):
     study = studies[LARGE]
-    for name in (RESULTS, AGREEMENT, VALIDATION):
+    for name in (study_facts.RESULTS, study_facts.AGREEMENT, study_facts.VALIDATION):
         find_study_kind(name).compute_now(study)
     address = reverse("console:study", args=[study.slug])
     rosa.get(address)
@@ -140,10 +137,10 @@ def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies):
 
 def test_an_amount_is_plain_digits():
     named = [(BudgetForm, "cap_usd"), (LaunchForm, "reward_usd"), (LaunchForm, "budget_usd")]
-    named += [(BonusRuleForm, "amount_usd"), (SendForm, "typed_usd")]
-    named += [(ConfirmationForm, "expected_usd"), (WageFloorForm, "wage_floor_usd")]
+    named += [(rules.BonusRuleForm, "amount_usd"), (rules.SendForm, "typed_usd")]
+    named += [(changes.ConfirmationForm, "expected_usd"), (WageFloorForm, "wage_floor_usd")]
     fields = [form.base_fields[name] for form, name in named]
-    for field in (*fields, DecisionTextForm("bonus").fields["amount_usd"]):
+    for field in (*fields, rules.DecisionTextForm("bonus").fields["amount_usd"]):
         assert field.clean("3.50") == Decimal("3.50")
         for text in ("1e3", "٣", "５.00", "-1", "1,000", "NaN", "0.005", "9" * 13):
             with pytest.raises(ValidationError):

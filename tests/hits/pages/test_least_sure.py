@@ -9,20 +9,16 @@ from django.core.management import call_command
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from accounts.models import User
-from accounts.roles import Role
-from accounts.teams import create_team
-from annotation.access import give_to_team, set_study_role
+from accounts import models, roles, teams
+from annotation import access, study_facts
 from annotation.models import ItemSample
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import VALIDATION
 from hits.connections import connect_this_site
 from hits.models import Batch, Hit
 from metrics.models import ScoringRun
 from metrics.stored_scores import write_scores
 from stats.inference.looks import confidence_at_look
-from tests.annotation.importing import command_output
-from tests.annotation.studies import add_candidates, rate, rating_study
+from tests.annotation import importing, studies
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
@@ -42,9 +38,9 @@ N_ITEMS = 60
 
 @pytest.fixture
 def study(researcher):
-    team = create_team(name="Dialogue lab", owner=researcher)
-    study = rating_study("ratings", n_items=N_ITEMS, systems=("alpha",), owner=researcher)
-    give_to_team(study=study, team=team, actor=researcher)
+    team = teams.create_team(name="Dialogue lab", owner=researcher)
+    study = studies.rating_study("ratings", n_items=N_ITEMS, systems=("alpha",), owner=researcher)
+    access.give_to_team(study=study, team=team, actor=researcher)
     connect_this_site(team=team, name="Here", actor=researcher, test_funds_usd=Decimal(50))
     for metric, sign in (("judge", 1), ("other", -1)):
         values = {(f"d{n}", "alpha"): rating(n) + sign * off(n) for n in range(N_ITEMS)}
@@ -73,7 +69,7 @@ def launch(rosa, study, **changes) -> Batch:
 
 def answer_all(study, batch):
     for key in Hit.objects.of(batch).values_list("item__key", flat=True):
-        rate(study, "Ann", key, {"alpha": rating(int(key[1:]))})
+        studies.rate(study, "Ann", key, {"alpha": rating(int(key[1:]))})
 
 
 def of_judge(study, **more):
@@ -98,7 +94,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_weighed(rosa, study, t
     others = [chance for key, chance in chances.items() if int(key[1:]) % 3]
     assert np.mean(erring) > 1.3 * np.mean(others)
     answer_all(study, second)
-    find_study_kind(VALIDATION).compute_now(study)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     [row] = newest_results(study).rows(EstimatedMeanRecord, metric="judge")
     assert (row.look, row.n_labelled, row.n) == (2, 32, 60)
     assert row.confidence == pytest.approx(confidence_at_look(2, 5))
@@ -117,7 +113,7 @@ def test_a_second_batch_is_drawn_where_the_judge_errs_and_weighed(rosa, study, t
 @pytest.mark.slow
 def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, study, tmp_path):
     for item in study.items.all():
-        add_candidates(item, ["beta"], are_systems=True)
+        studies.add_candidates(item, ["beta"], are_systems=True)
     values = {}
     for n in range(N_ITEMS):
         for name, better in (("alpha", 0), ("beta", 6)):
@@ -126,8 +122,8 @@ def test_systems_are_compared_over_all_scored_items_as_the_command_does(rosa, st
     batch = launch(rosa, study, how="sample", n_items=20)
     for key in Hit.objects.of(batch).values_list("item__key", flat=True):
         n = int(key[1:])
-        rate(study, "Ann", key, {"alpha": rating(n), "beta": rating(n) + 6 + n % 3})
-    find_study_kind(VALIDATION).compute_now(study)
+        studies.rate(study, "Ann", key, {"alpha": rating(n), "beta": rating(n) + 6 + n % 3})
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     [row] = newest_results(study).rows(EstimatedDifferenceRecord, metric="both")
     assert (row.a, row.b, row.n_labelled, row.n) == ("alpha", "beta", 20, 60)
     assert row.ci_low < -7 < row.ci_high < 0
@@ -154,7 +150,7 @@ def command_answer(rosa, study, folder, metric, *, look):
     columns = ("human", "judge", "item", "batch", "probability", "system")
     words = [word for name in columns for word in (f"--{name}", name)]
     words += ["--where", f"metric={metric}", "--looks", "5", "--look", str(look), "--json"]
-    return json.loads(command_output("prediction_powered", path, *words))
+    return json.loads(importing.command_output("prediction_powered", path, *words))
 
 
 @pytest.mark.slow
@@ -183,9 +179,9 @@ def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
 @pytest.mark.slow
 def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
-    find_study_kind(VALIDATION).compute_now(study)
-    analyst = User.objects.create_user("ana")
-    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
+    analyst = models.User.objects.create_user("ana")
+    access.set_study_role(study=study, user=analyst, role=roles.Role.ANALYST, actor=None)
     page = reverse("console:validation", args=[study.slug])
     assert "?where=unsure" in rosa.get(page).content.decode()
     answer = signed_in(analyst).get(page).content.decode()
@@ -214,7 +210,7 @@ def test_launching_a_scored_study_takes_few_statements(rosa, study, django_asser
 @pytest.mark.parametrize("width", [DESK, TELEPHONE])
 def test_a_least_sure_sample_is_launched_at_its_price(width, chromium, live_server, rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
-    find_study_kind(VALIDATION).compute_now(study)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     call_command("run_worker", until_empty=True)
     viewport = {"width": width, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:

@@ -10,16 +10,13 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import roles, teams
 from accounts.models import AuditEntry, User
-from accounts.roles import Role
-from accounts.teams import create_team, set_role
 from annotation.study_facts import RECRUIT, request_study_job
 from encryption import encrypt
-from hits import models
+from hits import models, recruited_batches
+from hits.pages import participants, pricing
 from hits.pages.offers import even_share
-from hits.pages.participants import OUTCOMES
-from hits.pages.pricing import LaunchView
-from hits.recruited_batches import batches_without_study
 from tests.annotation.studies import rating_study
 from tests.codes import codes_on, field_codes
 from tests.console.filled import NOON, add_assignment, add_batch, add_recruitment
@@ -105,7 +102,7 @@ def finish_job(recruitment):
 
 def colleague_as(role, study, signed_in):
     user = User.objects.create_user(f"{role}-user")
-    set_role(team=study.team, user=user, role=role, actor=None)
+    teams.set_role(team=study.team, user=user, role=role, actor=None)
     return signed_in(user)
 
 
@@ -141,9 +138,9 @@ def test_the_page_shows_the_offer_the_counts_and_the_calls(rosa, recruitment):
     ("role", "sees_pay", "acts"),
     [
         (None, True, True),
-        (Role.RESEARCHER, True, True),
-        (Role.AUDITOR, True, False),
-        (Role.ANALYST, False, False),
+        (roles.Role.RESEARCHER, True, True),
+        (roles.Role.AUDITOR, True, False),
+        (roles.Role.ANALYST, False, False),
     ],
 )
 def test_roles_see_and_do_what_they_may(rosa, study, recruitment, signed_in, role, sees_pay, acts):
@@ -221,10 +218,10 @@ def test_a_batch_has_one_payer_and_nobody_is_led_to_an_answered_one(study, recru
     assert "one_payer_of_a_batch" in str(raised.value)
     batch = recruitment.batch
     models.Recruitment.objects.update(state="stopped")
-    assert batches_without_study([batch]) == [batch]
+    assert recruited_batches.batches_without_study([batch]) == [batch]
     for worker in ("A1", "A2", "A3"):
         add_assignment(batch.hits.order_by("pk")[0], worker)
-    assert batches_without_study([batch]) == []
+    assert recruited_batches.batches_without_study([batch]) == []
 
 
 @pytest.mark.parametrize(("items", "n_of_last", "n_left_over"), [(2, 1, 0), (1, 0, 1)])
@@ -327,7 +324,7 @@ def test_an_action_that_the_state_does_not_allow_is_refused(rosa, recruitment):
     assert requested() == []
 
 
-@pytest.mark.parametrize("role", [None, Role.MANAGER, Role.RESEARCHER])
+@pytest.mark.parametrize("role", [None, roles.Role.MANAGER, roles.Role.RESEARCHER])
 def test_only_owners_get_participants_files_and_erase(rosa, study, recruitment, signed_in, role):
     browser = rosa if role is None else colleague_as(role, study, signed_in)
     models.Connection.objects.update(access_key_id="AKIA", encrypted_secret=encrypt("s3cret"))
@@ -422,7 +419,7 @@ def test_others_batches_and_recruiters_are_hidden(rosa, study, recruitment, rese
     batch = add_batch(rating_study("other", owner=researcher))
     where = reverse("console:recruit-act", args=["other", batch.pk, recruitment.pk, "stop"])
     assert rosa.post(where, {"number": "0"}).status_code == 404
-    team = create_team(name="Other", owner=colleague)
+    team = teams.create_team(name="Other", owner=colleague)
     theirs = models.Connection.objects.create(team=team, name="Theirs", marketplace="local")
     recruiter = add_recruiter(theirs)
     form = {"connection": theirs.pk, "name": "P", "token": "t", "workspace": "5f"}
@@ -436,15 +433,15 @@ def test_a_launch_for_participants_costs_nothing_here(study, researcher):
     connection = models.Connection.objects.create(
         team=study.team, name="Here", marketplace="local", fees="mturk"
     )
-    start = LaunchView(study, researcher)
+    start = pricing.LaunchView(study, researcher)
     data = {**start.form.data, "source": "recruiter", "reward_usd": "0.50", "countries": "DE"}
-    view = LaunchView(study, researcher, data)
+    view = pricing.LaunchView(study, researcher, data)
     assert (view.draft.is_recruited, view.draft.reward_usd) == (True, 0)
     assert (view.draft.requirements, view.cost.total_usd, view.wage) == ([], 0, None)
     found = {(finding.level, finding.field) for finding in view.findings}
     assert {("fault", "connection"), ("warning", "is_recruited")} <= found
     add_recruiter(connection)
-    found = {(one.level, one.field) for one in LaunchView(study, researcher, data).findings}
+    found = {(one.level, one.field) for one in pricing.LaunchView(study, researcher, data).findings}
     assert ("fault", "connection") not in found
 
 
@@ -574,7 +571,7 @@ def test_the_desk_shows_a_participants_state_at_the_recruiter(rosa, participant,
         row.save()
         answer = desk(rosa, participant[0])
         assert codes_on(answer.content.decode()) == [code]
-    assert str(OUTCOMES["no_consent"]) in answer.context["participant"].problems[0]
+    assert str(participants.OUTCOMES["no_consent"]) in answer.context["participant"].problems[0]
 
 
 def test_a_bonus_is_not_sent_again_while_it_may_still_show(rosa, recruitment):
@@ -606,7 +603,7 @@ def test_recruiters_charges_are_shown_next_to_what_was_spent(rosa, study, recrui
     assert "7.27 GBP" in text
     [(_recruiter, _paid, set_aside)] = rosa.get(connections).context["recruiters"]
     assert set_aside == 0
-    analyst = colleague_as(Role.ANALYST, study, signed_in)
+    analyst = colleague_as(roles.Role.ANALYST, study, signed_in)
     assert "GBP" not in analyst.get(reverse("console:studies")).content.decode()
 
 

@@ -12,20 +12,14 @@ from PIL import Image
 from annotation.flags import count_judgments_change
 from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
 from annotation.new_studies import copy_for_rehearsal
-from annotation.protocols.documents import read_document
-from annotation.protocols.records import GradedCase, Qualifications, QualificationTest
+from annotation.protocols import documents, records
 from annotation.protocols.versions import current_document, save_draft
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, REHEARSE, RESULTS, VALIDATION, jobs_of
-from hits import rehearsals
-from hits.crowd.replay import Page
-from hits.crowd.similarity import PICTURES, RANDOM, TEXTS, study_qualities
-from hits.crowd.simulated import SimulatedAnswers
-from hits.exceptions import RehearsalUnfit
+from hits import exceptions, questions, rehearsals
+from hits.crowd import replay, similarity, simulated
 from hits.models import Assignment, Batch, Connection, Hit, Worker
-from hits.questions import task_page
 from hits.rehearsal_report import make_report, rehearsal_report
-from hits.rehearsals import rehearsal_of, request_rehearsal
 from marketplace import clock
 from marketplace.models import Hit as MarketplaceHit, QualificationType
 from marketplace.qualifications.eligibility import visible_groups
@@ -49,7 +43,7 @@ CHECKED = {"checks": [{"kind": "repeat", "share": 0.5}], "questions": [LINE]}
 
 def study_of(document, n_items=4, **fields):
     study = rating_study(n_items=n_items, systems=SYSTEMS, questions=(), **fields)
-    save_draft(study=study, document=read_document(EVERY_KIND | TWICE | document))
+    save_draft(study=study, document=documents.read_document(EVERY_KIND | TWICE | document))
     return study
 
 
@@ -73,15 +67,15 @@ def picture_of(shade):
 
 
 def run_rehearsal(study, **options):
-    job = request_rehearsal(study=study, actor=None, **options)
+    job = rehearsals.request_rehearsal(study=study, actor=None, **options)
     assert run_job(job.pk) == "done", jobs_of(study).of_kind(REHEARSE).first().message
-    return rehearsal_of(study)
+    return rehearsals.rehearsal_of(study)
 
 
 def answer_all(study, pages, seed, **options):
     """Let three annotators answer every item, and return the mean of each system's values."""
     question, names, values = study.questions.get(), ["ann", "bob", "eve"], defaultdict(list)
-    qualities = study_qualities(study, seed=seed, **options)
+    qualities = similarity.study_qualities(study, seed=seed, **options)
     source = rehearsals.answer_source(study, qualities, names, seed=seed, crew="careful")
     judgments = []
     for name in names:
@@ -111,7 +105,7 @@ def test_a_planted_order_is_recovered_and_without_one_no_system_is_better(db):
         words = ["Reference", "of", "other", "words"][: 1 + n * 7 % 4]
         Candidate.objects.filter(pk=candidate.pk).update(text=" ".join(words))
     items = study.items.prefetch_related("candidates")
-    pages = [(item, json.loads(Page(task_page(item)).task)) for item in items]
+    pages = [(item, json.loads(replay.Page(questions.task_page(item)).task)) for item in items]
     planted, n_recovered, n_better = ["west", "north", "south"], 0, 0
     for seed in range(30):
         with transaction.atomic():
@@ -126,16 +120,16 @@ def test_a_planted_order_is_recovered_and_without_one_no_system_is_better(db):
 @pytest.mark.parametrize(
     ("options", "basis"),
     [
-        ({"titles": ("red boot", "red clog", "blue boot")}, TEXTS),
-        ({"has_pictures": True}, PICTURES),
-        ({}, RANDOM),
+        ({"titles": ("red boot", "red clog", "blue boot")}, similarity.TEXTS),
+        ({"has_pictures": True}, similarity.PICTURES),
+        ({}, similarity.RANDOM),
     ],
 )
 def test_products_without_a_reference_are_judged_by_texts_pictures_or_chance(options, basis, db):
     study = products(**options)
-    qualities = study_qualities(study, seed=1)
+    qualities = similarity.study_qualities(study, seed=1)
     # So is the crowd of a batch.
-    assert SimulatedAnswers(study, seed=1).qualities.basis == basis
+    assert simulated.SimulatedAnswers(study, seed=1).qualities.basis == basis
     values = [value for (_item, key), value in qualities.values.items() if key]
     assert qualities.basis == basis
     assert 0 <= min(values) < 0.5 < max(values) <= 1
@@ -202,24 +196,24 @@ def test_a_rehearsal_of_products_gives_qrels_and_says_that_they_are_random():
     rehearsal = run_rehearsal(products())
     assert {pair.grade for pair in pairs_of(judgment_source(rehearsal))} == {0, 1}
     [basis] = [f for f in rehearsal_report(rehearsal).record["findings"] if f["code"] == "basis"]
-    assert basis["basis"] == RANDOM
+    assert basis["basis"] == similarity.RANDOM
 
 
 def stored_rehearsal(study):
     """A rehearsal as it is stored when it is finished, of items that nobody has answered."""
-    document = replace(current_document(study), qualifications=Qualifications())
+    document = replace(current_document(study), qualifications=records.Qualifications())
     keys = study.items.values_list("key", flat=True)
     slug = f"{study.slug}-rehearsal-000001"
     copy = copy_for_rehearsal(source=study, slug=slug, document=document, keys=list(keys))
     chosen = {"seed": 1, "crew": "careful", "planted": []}
-    make_report(copy, study_qualities(copy, seed=1), chosen)
+    make_report(copy, similarity.study_qualities(copy, seed=1), chosen)
     return copy
 
 
 def test_the_report_shows_long_pages_and_names_what_annotators_did_not_take(researcher, signed_in):
     study = study_of({}, owner=researcher)
-    test = QualificationTest((GradedCase("C", scores={"fit": 1}),))
-    people = Qualifications(tests=(test,), countries=("US",))
+    test = records.QualificationTest((records.GradedCase("C", scores={"fit": 1}),))
+    people = records.Qualifications(tests=(test,), countries=("US",))
     save_draft(study=study, document=replace(current_document(study), qualifications=people))
     item = study.items.get(key="d1")
     item.candidates.update(text="word " * 400)
@@ -247,8 +241,8 @@ class Killed(RunningJob):
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_rehearsal_continues_and_nothing_is_there_twice(make_worker):
     study = study_of(CHECKED)
-    job = request_rehearsal(study=study, actor=None)
-    assert request_rehearsal(study=study, actor=None) == job
+    job = rehearsals.request_rehearsal(study=study, actor=None)
+    assert rehearsals.request_rehearsal(study=study, actor=None) == job
     with pytest.raises(JobStopped):
         rehearsals.rehearse(Killed(job, ""), study)
     # Meanwhile its HITs are open, for its own annotators alone.
@@ -256,7 +250,7 @@ def test_a_killed_rehearsal_continues_and_nothing_is_there_twice(make_worker):
     assert not visible_groups(make_worker("ann"), clock.now()).exists()
     assert not QualificationType.objects.requestable().exists()
     assert run_job(job.pk) == "done"
-    rehearsal = rehearsal_of(study)
+    rehearsal = rehearsals.rehearsal_of(study)
     takers = Assignment.objects.values_list("hit", "worker")
     assert len(takers) == len(set(takers)) == Submission.objects.of(rehearsal).count() == 8
     assert rehearsal_report(rehearsal).facts["n_checks"] == 4
@@ -273,8 +267,8 @@ def test_whoever_edits_a_study_chooses_and_starts_a_rehearsal(
     study, rosa = study_of(CHECKED, n_items=130, owner=researcher), signed_in(researcher)
     assert rehearsals.rehearsed_size(study) == (120, 2)
     settings.MARKETPLACE_ENDPOINT_URL = "https://elsewhere.example/requester"
-    with refused(RehearsalUnfit, "no_marketplace"):
-        request_rehearsal(study=study, actor=None)
+    with refused(exceptions.RehearsalUnfit, "no_marketplace"):
+        rehearsals.request_rehearsal(study=study, actor=None)
     settings.MARKETPLACE_ENDPOINT_URL = f"{settings.SITE_URL}/requester"
     address = reverse("console:rehearsal", args=[study.slug])
     step = rosa.get(address).content.decode()

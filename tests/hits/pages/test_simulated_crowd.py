@@ -9,14 +9,10 @@ from playwright.sync_api import expect
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
-from annotation.access import give_to_team
+from annotation import access, study_facts
 from annotation.models import Submission
-from annotation.study_facts import simulation_notice
-from hits.connections import connect_marketplace
+from hits import connections, endpoints, models, publications
 from hits.crowd.simulated import crowd_size
-from hits.endpoints import AccessKey
-from hits.models import Batch, Connection
-from hits.publications import request_publication
 from marketplace.people.enrolment import create_worker
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
@@ -38,12 +34,12 @@ def batch(live_server, settings, researcher):
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     keys = requester_keys()
     team = create_team(name="Lab", owner=researcher)
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
-    connection = connect_marketplace(team=team, name="Here", key=key, actor=researcher)
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    connection = connections.connect_marketplace(team=team, name="Here", key=key, actor=researcher)
     study = rating_study("mine", owner=researcher)
-    give_to_team(study=study, team=team, actor=researcher)
+    access.give_to_team(study=study, team=team, actor=researcher)
     planned = plan(study, connection, max_assignments=2)
-    request_publication(batch=planned)
+    publications.request_publication(batch=planned)
     work_off()
     planned.refresh_from_db()
     return planned
@@ -72,7 +68,7 @@ def test_the_crowd_answers_and_everything_says_that_it_is_simulated(rosa, batch)
     rosa.get(reverse("console:results", args=["mine"]))
     work_off()
     results = rosa.get(reverse("console:results", args=["mine"]))
-    assert escape(simulation_notice(batch.study)) in results.content.decode()
+    assert escape(study_facts.simulation_notice(batch.study)) in results.content.decode()
     entry = AuditEntry.objects.get(action="batch.simulated_crowd")
     assert (entry.actor_name, entry.details) == ("rosa", {"batch": batch.pk, "n_workers": 3})
 
@@ -114,9 +110,9 @@ def test_it_is_offered_where_the_site_allows_it_and_anybody_can_work(rosa, batch
         {"closed_at": timezone.now()},
         {"hit_type_id": ""},
     ):
-        Batch.objects.update(**changes)
+        models.Batch.objects.update(**changes)
         assert_not_offered(rosa, batch)
-        Batch.objects.update(**as_it_is)
+        models.Batch.objects.update(**as_it_is)
     settings.SIMULATED_CROWD = False
     assert_not_offered(rosa, batch)
     settings.SIMULATED_CROWD = True
@@ -124,7 +120,7 @@ def test_it_is_offered_where_the_site_allows_it_and_anybody_can_work(rosa, batch
     settings.MARKETPLACE_ENDPOINT_URL = other
     assert_not_offered(rosa, batch)
     settings.MARKETPLACE_ENDPOINT_URL = here
-    Connection.objects.update(marketplace="assay.example.org", endpoint_url=other)
+    models.Connection.objects.update(marketplace="assay.example.org", endpoint_url=other)
     assert_not_offered(rosa, batch)
 
 
@@ -136,7 +132,7 @@ def assert_not_offered(browser, batch):
 
 
 def test_an_expired_batch_is_extended_first_and_a_limit_asks_for_more_workers(rosa, batch):
-    Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1), max_per_worker=1)
+    models.Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1), max_per_worker=1)
     context = rosa.get(change_page(batch, "crowd")).context
     assert (context["preview"], bool(context["problem"])) == (None, True)
     batch.refresh_from_db()

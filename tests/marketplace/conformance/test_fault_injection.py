@@ -10,9 +10,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import HTTPClientError
 
-from marketplace import clock
-from marketplace.api import authentication
-from marketplace.models import AccessKey, Hit
+from marketplace import api, clock, models
 from tests.boto_clients import in_process_client, network_client
 from tests.marketplace.conformance.refusals import error_code, error_of
 from tests.marketplace.conftest import HIT
@@ -41,7 +39,7 @@ def test_more_calls_than_a_key_may_make_are_throttled(mturk, make_keys, settings
     settings.MARKETPLACE_REQUEST_BURST = 3
     for _ in range(3):
         mturk.get_account_balance()
-    assert AccessKey.objects.get().last_used_at is not None
+    assert models.AccessKey.objects.get().last_used_at is not None
     assert error_code(mturk.get_account_balance) == "ThrottlingException"
     in_process_client(make_keys()).get_account_balance()  # a limit is each key's own
 
@@ -49,13 +47,13 @@ def test_more_calls_than_a_key_may_make_are_throttled(mturk, make_keys, settings
 def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
     settings.MARKETPLACE_REQUESTS_PER_SECOND = 2
     settings.MARKETPLACE_REQUEST_BURST = 4
-    key, now = AccessKey.objects.get(), datetime(2026, 1, 1, tzinfo=UTC)
+    key, now = models.AccessKey.objects.get(), datetime(2026, 1, 1, tzinfo=UTC)
 
     def calls(at):
         for count in range(10):
             try:
-                authentication.take_token(key, now=at)
-            except authentication.ProtocolError:
+                api.authentication.take_token(key, now=at)
+            except api.authentication.ProtocolError:
                 return count
         return 10
 
@@ -153,10 +151,10 @@ def test_a_dropped_answer_leaves_two_hits_and_with_a_token_one(fault_injection, 
     response = error_of(client.create_hit, **HIT, UniqueRequestToken="item 7")
     assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HitAlreadyExists"
     assert response["ResponseMetadata"]["RetryAttempts"] == 1
-    assert Hit.objects.latest("pk").public_id in response["Error"]["Message"]
+    assert models.Hit.objects.latest("pk").public_id in response["Error"]["Message"]
     assert client.get_account_balance()["OnHoldBalance"] == "1.89"
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     once = network_client(url.replace("/testing", "/requester"), keys)
     with pytest.raises(HTTPClientError):
         once.create_hit(**HIT)
-    assert Hit.objects.count() == 4
+    assert models.Hit.objects.count() == 4

@@ -6,12 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from marketplace import clock
-from marketplace.exceptions import NotQualified
+from marketplace import clock, exceptions, qualifications
 from marketplace.hits.assignments import accept_next, return_assignment
 from marketplace.models import Assignment, BonusPayment, HitType, WorkerMessage
 from marketplace.money import ledger
-from marketplace.qualifications import eligibility
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import (
     accept,
@@ -104,12 +102,12 @@ def test_a_blocked_worker_accepts_nothing_of_that_requester_until_unblocked(
     mturk.create_worker_block(**block)
     assert all_pages(mturk.list_worker_blocks, "WorkerBlocks") == [block]
     hit_type = HitType.objects.get()
-    (unmet,) = eligibility.qualifies(worker, hit_type)
+    (unmet,) = qualifications.eligibility.qualifies(worker, hit_type)
     assert not unmet.forbids_preview
     assert "Straight lines" not in unmet.reason
-    with refused(NotQualified, "blocked"):
+    with refused(exceptions.NotQualified, "blocked"):
         accept(worker, hit)
-    with refused(NotQualified, "blocked"):
+    with refused(exceptions.NotQualified, "blocked"):
         accept_next(worker=worker, hit_type=hit_type)
     assert submit(worker, publish(other_lab))
     assert other_lab.list_worker_blocks()["WorkerBlocks"] == []

@@ -25,11 +25,8 @@ from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.management import call_command
 
-from hits import connections
-from hits.connections import signed_headers
-from hits.endpoints import AccessKey
-from marketplace import clock
-from marketplace.hits import lifecycle
+from hits import connections, endpoints
+from marketplace import clock, hits
 from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment, Notification, Requester
 from marketplace.notifications import delivery
@@ -114,7 +111,7 @@ def test_every_event_is_reported_when_it_happens(mturk, make_worker, events):
     first = submit(cleo, hit)
     accept(dora, hit)
     clock.advance(timedelta(seconds=HIT_TYPE["AssignmentDurationInSeconds"] + 1))
-    lifecycle.sweep(clock.now())
+    hits.lifecycle.sweep(clock.now())
     second = submit(bea, hit)
     mturk.approve_assignment(AssignmentId=first)
     mturk.reject_assignment(AssignmentId=second, RequesterFeedback="Empty")
@@ -139,7 +136,7 @@ def test_time_reports_what_it_does_once(mturk, worker, events):
     for passed in (timedelta(seconds=HIT_TYPE["AutoApprovalDelayInSeconds"]), timedelta(days=120)):
         clock.advance(passed)
         for _ in range(2):
-            lifecycle.sweep(clock.now())
+            hits.lifecycle.sweep(clock.now())
     happened = [
         *("HITCreated", "AssignmentAccepted", "AssignmentSubmitted", "HITReviewable"),
         *("AssignmentApproved", "HITExpired", "HITDisposed"),
@@ -398,11 +395,11 @@ def subscribe(mturk, receiver):
 
 @pytest.fixture
 def secret_of(live_server, keys):
-    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    key = endpoints.AccessKey(keys["access_key_id"], keys["secret_access_key"])
 
     def ask(**body):
         path = "/webhook-secret"
-        signature = partial(signed_headers, key)
+        signature = partial(connections.signed_headers, key)
         answer = connections.post_json(live_server.url, path, body, signature=signature)
         return answer.content["secret"]
 

@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from marketplace import clock
-from marketplace.exceptions import NotQualified, RequestRefused
+from marketplace import clock, exceptions
 from marketplace.hits.assignments import accept_next
 from marketplace.models import (
     Assignment,
@@ -19,7 +18,6 @@ from marketplace.models import (
 )
 from marketplace.people.locations import country_choices, place_name
 from marketplace.qualifications import eligibility
-from marketplace.qualifications.eligibility import place_reason
 from marketplace.qualifications.requests import request_qualification, submit_test, why_not_request
 from marketplace.qualifications.system import Locale
 from tests.codes import refused
@@ -134,7 +132,7 @@ def test_a_request_waits_for_its_requester_and_is_granted(mturk, chess, worker, 
     (listed,) = mturk.list_qualification_requests()["QualificationRequests"]
     assert listed["QualificationRequestId"] == request.public_id
     assert {name: listed[name] for name in ids} == ids
-    with refused(RequestRefused, "request_waiting"):
+    with refused(exceptions.RequestRefused, "request_waiting"):
         request_qualification(worker=worker, qualification_type=chess)
     decide = {"QualificationRequestId": request.public_id}
     mturk.accept_qualification_request(**decide, IntegerValue=60)
@@ -179,7 +177,7 @@ def test_a_test_has_its_time(make_type, worker):
     timed = make_type(Name="Timed", **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=3600)
     request = request_qualification(worker=worker, qualification_type=timed)
     clock.advance(timedelta(seconds=601))
-    with refused(RequestRefused, "test_over"):
+    with refused(exceptions.RequestRefused, "test_over"):
         submit_test(request=request, answer=answers("D"))
     request.refresh_from_db()
     assert request.status == "Expired"
@@ -294,7 +292,7 @@ def test_every_comparator_lets_in_whom_it_should(mturk, chess, ids, worker, make
         if is_met:
             accept_next(worker=who, hit_type=hit_type)
         else:
-            with refused(NotQualified, unmet[0].code):
+            with refused(exceptions.NotQualified, unmet[0].code):
                 accept_next(worker=who, hit_type=hit_type)
 
 
@@ -506,7 +504,7 @@ US, CANADA = Locale("US"), Locale("CA")
     ],
 )
 def test_a_reason_names_the_places(comparator, places, own, code):
-    reason = place_reason(comparator, places, own)
+    reason = eligibility.place_reason(comparator, places, own)
     assert reason.code == code
     named = [*places, own] if code == "elsewhere" else places
     assert all(place_name(*place) in reason for place in named)

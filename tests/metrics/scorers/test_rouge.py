@@ -10,18 +10,9 @@ from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from error_codes import InvalidValue
+from metrics.scorers import rouge
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.errors import UntokenisedTextWarning
-from metrics.scorers.rouge import (
-    Overlap,
-    Rouge,
-    lcs_indices,
-    lcs_length,
-    positions,
-    rouge_l,
-    rouge_lsum,
-    rouge_n,
-)
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused
@@ -35,13 +26,13 @@ tokens = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=80)
 lines = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), max_size=5)
 
 
-def ours(response: str, reference: str, tokenizer: str = "google") -> dict[str, Overlap]:
+def ours(response: str, reference: str, tokenizer: str = "google") -> dict[str, rouge.Overlap]:
     return {
-        "rouge1": rouge_n(response, reference, 1, tokenizer),
-        "rouge2": rouge_n(response, reference, 2, tokenizer),
-        "rouge3": rouge_n(response, reference, 3, tokenizer),
-        "rougeL": rouge_l(response, reference, tokenizer),
-        "rougeLsum": rouge_lsum(response, reference, tokenizer),
+        "rouge1": rouge.rouge_n(response, reference, 1, tokenizer),
+        "rouge2": rouge.rouge_n(response, reference, 2, tokenizer),
+        "rouge3": rouge.rouge_n(response, reference, 3, tokenizer),
+        "rougeL": rouge.rouge_l(response, reference, tokenizer),
+        "rougeLsum": rouge.rouge_lsum(response, reference, tokenizer),
     }
 
 
@@ -78,27 +69,27 @@ def test_rouge_equals_rouge_score_on_any_text(response, reference):
 @given(lines, lines)
 def test_rouge_lsum_equals_rouge_score_on_any_lines(response, reference):
     texts = ["\n".join(" ".join(line) for line in text) for text in (response, reference)]
-    assert rouge_lsum(*texts) == ORACLE.score(texts[1], texts[0])["rougeLsum"]
+    assert rouge.rouge_lsum(*texts) == ORACLE.score(texts[1], texts[0])["rougeLsum"]
 
 
 @given(tokens, tokens)
 def test_the_indices_are_a_common_subsequence_of_the_longest_length(left, right):
-    indices = lcs_indices(left, right)
+    indices = rouge.lcs_indices(left, right)
     assert indices == sorted(set(indices))
     remaining = iter(right)
     assert all(left[index] in remaining for index in indices)
-    assert len(indices) == lcs_length(positions(left), len(left), right)
+    assert len(indices) == rouge.lcs_length(rouge.positions(left), len(left), right)
 
 
 def test_a_scorer_gives_f_precision_recall_and_hallucination():
-    (scores,) = Rouge("1").score([example("the cat", "the cat sat down")])
+    (scores,) = rouge.Rouge("1").score([example("the cat", "the cat sat down")])
     assert {name: score.value for name, score in scores.items()} == {
         "rouge1": pytest.approx(2 / 3),
         "rouge1_precision": 1.0,
         "rouge1_recall": 0.5,
         "rouge1_hallucination": 0.0,
     }
-    scorer = Rouge("1")
+    scorer = rouge.Rouge("1")
     scores, wordless = scorer.score(
         [example("the cat ran off", "the cat sat down"), example("?!", "the cat")]
     )
@@ -107,7 +98,7 @@ def test_a_scorer_gives_f_precision_recall_and_hallucination():
     assert scorer.higher_is_better_for("rouge1_precision")
     assert math.isnan(wordless["rouge1_hallucination"].value)
     assert wordless["rouge1_hallucination"].reason.code == "no_words"
-    empty, blank = Rouge("L").score([example("", "so"), example("so", " ")])
+    empty, blank = rouge.Rouge("L").score([example("", "so"), example("so", " ")])
     assert empty["rougeL"] == Score(0.0)
     assert math.isnan(blank["rougeL"].value)
     assert blank["rougeL"].reason.code == "missing_field"
@@ -116,18 +107,18 @@ def test_a_scorer_gives_f_precision_recall_and_hallucination():
 @pytest.mark.parametrize(
     ("variant", "function"),
     [
-        ("1", partial(rouge_n, n=1)),
-        ("2", partial(rouge_n, n=2)),
-        ("9", partial(rouge_n, n=9)),
-        ("L", rouge_l),
-        ("Lsum", rouge_lsum),
+        ("1", partial(rouge.rouge_n, n=1)),
+        ("2", partial(rouge.rouge_n, n=2)),
+        ("9", partial(rouge.rouge_n, n=9)),
+        ("L", rouge.rouge_l),
+        ("Lsum", rouge.rouge_lsum),
     ],
 )
 def test_every_variant_scores_as_its_function_does(variant, function):
     pairs = [pair for pair in HOSTILE_PAIRS if pair[1].strip()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntokenisedTextWarning)
-        scores = Rouge(variant).score(examples(pairs))
+        scores = rouge.Rouge(variant).score(examples(pairs))
     for pair, row in zip(pairs, scores, strict=True):
         name = f"rouge{variant}"
         values = [row[name + part].value for part in ("_precision", "_recall", "")]
@@ -137,19 +128,19 @@ def test_every_variant_scores_as_its_function_does(variant, function):
 def test_the_google_tokenizer_warns_only_where_it_cannot_read_a_text():
     russian = example("Привет, мир", "Привет, мир")
     with pytest.warns(UntokenisedTextWarning) as caught:
-        scores = Rouge("1").score([russian, example("a café", "the café")])
+        scores = rouge.Rouge("1").score([russian, example("a café", "the café")])
     assert re.findall(r"\d+", str(caught[0].message))[:2] == ["1", "2"]  # texts of pairs
     assert scores[0]["rouge1"].value == 0.0
     pairs = [("naïve café", "the café"), ("😀", "?!"), ("", "—")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Rouge("1").score(examples(pairs))
+        rouge.Rouge("1").score(examples(pairs))
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if any(map(str.isalnum, text))])
 @pytest.mark.parametrize("tokenizer", ["unicode", "characters"])
 def test_the_other_tokenizers_read_every_script(text, tokenizer):
-    (scores,) = Rouge("1", tokenizer=tokenizer).score([example(text, text)])
+    (scores,) = rouge.Rouge("1", tokenizer=tokenizer).score([example(text, text)])
     assert scores["rouge1"].value == 1.0
 
 
@@ -157,19 +148,19 @@ def test_other_tokenizers_keep_marks_and_are_part_of_the_signature():
     text = "नमस्ते दुनिया ❤️ e\u0301t\u00e9, Straße"
     assert unicode_words(text) == ["नमस्ते", "दुनिया", "été", "strasse"]
     assert characters("นี่ 你好") == ["นี่", "你", "好"]
-    assert Rouge("1").signature != Rouge("1", tokenizer="unicode").signature
-    assert Rouge("1").signature != Rouge("2").signature
-    stemmed = Rouge("1", tokenizer="google-stemmed").signature
+    assert rouge.Rouge("1").signature != rouge.Rouge("1", tokenizer="unicode").signature
+    assert rouge.Rouge("1").signature != rouge.Rouge("2").signature
+    stemmed = rouge.Rouge("1", tokenizer="google-stemmed").signature
     assert "|tokenizer:google|stemmer:porter|" in stemmed
 
 
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        *[(partial(Rouge, variant), "unknown_variant") for variant in ("0", "10", "l", "")],
-        (partial(Rouge, "1", tokenizer="moses"), "unknown_tokenizer"),
-        (partial(rouge_l, "a", "a", tokenizer="moses"), "unknown_tokenizer"),
-        (partial(rouge_n, "a", "a", 0), "n_out_of_range"),
+        *[(partial(rouge.Rouge, variant), "unknown_variant") for variant in ("0", "10", "l", "")],
+        (partial(rouge.Rouge, "1", tokenizer="moses"), "unknown_tokenizer"),
+        (partial(rouge.rouge_l, "a", "a", tokenizer="moses"), "unknown_tokenizer"),
+        (partial(rouge.rouge_n, "a", "a", 0), "n_out_of_range"),
         (partial(Bleu, tokenize="flores200"), "unknown_tokenize"),  # it needs a download
         (partial(Chrf, char_order=0), "char_order_out_of_range"),
         (partial(Chrf, word_order=-1), "word_order_out_of_range"),

@@ -6,13 +6,7 @@ from contextlib import suppress
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.checkpoints import (
-    available as devices,
-    chosen_device,
-    file_sha256,
-    fingerprint,
-    verify_sha256,
-)
+from metrics.scorers import checkpoints
 from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
 from metrics.scorers.registry import SCORERS, available, build
@@ -216,14 +210,14 @@ def test_parameters_reach_the_scorer_and_unknown_names_are_refused():
 
 
 def test_devices_are_the_fastest_here_and_absent_or_unknown_ones_are_refused():
-    assert chosen_device() == devices()[0]
-    assert devices()[-1] == "cpu"
-    assert chosen_device("cpu") == "cpu"
-    absent = {"cuda", "mps"} - set(devices())
+    assert checkpoints.chosen_device() == checkpoints.available()[0]
+    assert checkpoints.available()[-1] == "cpu"
+    assert checkpoints.chosen_device("cpu") == "cpu"
+    absent = {"cuda", "mps"} - set(checkpoints.available())
     assert absent
     for device, code in ((f"{absent.pop()}:0", "device_absent"), ("tpu", "unknown_device")):
         with refused(InvalidValue, code):
-            chosen_device(device)
+            checkpoints.chosen_device(device)
 
 
 WEIGHTS = bytes(range(256)) * 4
@@ -239,39 +233,39 @@ def folder(tmp_path):
 def test_one_changed_byte_or_a_missing_file_is_refused(folder):
     path = folder / "model.safetensors"
     expected = hashlib.sha256(WEIGHTS).hexdigest()
-    verify_sha256(path, expected)
+    checkpoints.verify_sha256(path, expected)
     changed = bytearray(WEIGHTS)
     changed[700] ^= 1
     path.write_bytes(changed)
-    with refused_naming(ModelChangedError, file_sha256(path)[:12], expected[:12]):
-        verify_sha256(path, expected)
+    with refused_naming(ModelChangedError, checkpoints.file_sha256(path)[:12], expected[:12]):
+        checkpoints.verify_sha256(path, expected)
     with refused(ModelChangedError, "missing"):
-        verify_sha256(folder / "other.safetensors", expected)
+        checkpoints.verify_sha256(folder / "other.safetensors", expected)
 
 
 def test_the_fingerprint_is_of_the_weights_and_apart_of_the_settings(folder):
-    assert fingerprint(folder).weights == hashlib.sha256(WEIGHTS).hexdigest()
+    assert checkpoints.fingerprint(folder).weights == hashlib.sha256(WEIGHTS).hexdigest()
     (folder / "2_Dense").mkdir()
     (folder / "2_Dense" / "pytorch_model.bin").write_bytes(b"dense")
     dense = hashlib.sha256(b"dense").hexdigest()
     digest = hashlib.sha256(WEIGHTS).hexdigest()
     listing = f"{dense}  2_Dense/pytorch_model.bin\n{digest}  model.safetensors\n"
-    assert fingerprint(folder).weights == hashlib.sha256(listing.encode()).hexdigest()
-    before = fingerprint(folder)
+    assert checkpoints.fingerprint(folder).weights == hashlib.sha256(listing.encode()).hexdigest()
+    before = checkpoints.fingerprint(folder)
     (folder / "config.json").write_text('{"max_seq_length": 9}')
-    after = fingerprint(folder)
+    after = checkpoints.fingerprint(folder)
     assert after.weights == before.weights
     assert after.settings != before.settings
 
 
 def test_files_that_do_not_shape_the_output_do_not_count_and_others_are_needed(folder):
-    before = fingerprint(folder)
+    before = checkpoints.fingerprint(folder)
     other = ["README.md", ".gitattributes", ".cache/lock", "onnx/model.onnx", "pytorch_model.bin"]
     for name in other:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(b"something")
-        assert fingerprint(folder) == before
+        assert checkpoints.fingerprint(folder) == before
     for without in (folder / "empty", folder / "nowhere"):
         (folder / "empty").mkdir(exist_ok=True)
         with refused_naming(FileNotFoundError, without):
-            fingerprint(without)
+            checkpoints.fingerprint(without)

@@ -9,16 +9,10 @@ from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT
 from results.computing import request_result
 from results.models import Result, pack_record
-from retrieval.collections import link_studies
-from retrieval.models import CollectionFile, PoolStudy, SampledTarget
-from retrieval.result_kinds.audit import request_audit
-from retrieval.result_kinds.evaluation import EvaluationKind
+from retrieval import collections, models, stored_files
+from retrieval.result_kinds import audit, evaluation, report, reuse, targets
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.pool import request_pool
-from retrieval.result_kinds.report import Conclusions
-from retrieval.result_kinds.reuse import ReuseKind
-from retrieval.result_kinds.targets import request_sample
-from retrieval.stored_files import describe_file
 from tests.annotation.studies import add_candidates, alternatives_study, rate, rating_study, tick
 from tests.codes import codes_on
 from tests.console.addresses import address
@@ -33,7 +27,7 @@ RULES = {"measures": ["nDCG@10"], "primary": ["nDCG@10"]}
 DOCUMENTS = ("a", "b", "c", "d")
 
 
-def request(collection, kind=EvaluationKind, *, depth=None, **chosen):
+def request(collection, kind=evaluation.EvaluationKind, *, depth=None, **chosen):
     rules = RULES | ({"pool_depth": depth} if depth else {})
     request_result(
         kind=kind(), subject=collection, chosen=chosen, settings=rules, actor=collection.created_by
@@ -68,7 +62,7 @@ def study(researcher, collection):
     for topic in range(3):
         ticked = ["b"] if topic == 2 else ["a"]
         tick(study, "Bob", f"t{topic:02}", ticked, round=2)
-    link_studies(collection=collection, studies=[study], actor=researcher)
+    collections.link_studies(collection=collection, studies=[study], actor=researcher)
     return study
 
 
@@ -85,7 +79,7 @@ def study_sentences(client):
 
 def write_report(client, collection):
     client.post(address("collection-report"))
-    sections = Conclusions(collection).sections()
+    sections = report.Conclusions(collection).sections()
     stored = {one.name: one.sentences for one in page(client, "report")["sections"]}
     assert stored == {one.name: [str(text) for text in one.sentences] for one in sections}
     codes = {one.name: [getattr(text, "code", "") for text in one.sentences] for one in sections}
@@ -119,7 +113,7 @@ def test_targets_are_drawn_by_a_predictor_and_downloaded_with_their_probability(
     assert not Job.objects.filter(kind="sample_targets").exists()
     rosa.post(address("collection-targets"), form)
     assert Job.objects.get(kind="sample_targets").state == "done"
-    assert SampledTarget.objects.count() == 6
+    assert models.SampledTarget.objects.count() == 6
     assert Result.objects.get(kind="targets").settings["column"] == "max of bm25"
     assert page(rosa, "targets")["answer"]
     answer = rosa.get(address("collection-targets-file"))
@@ -136,7 +130,7 @@ def graded_study(collection, names, of_ann, of_bob, *, round=1):
     for n, (first, second) in enumerate(zip(of_ann, of_bob, strict=True)):
         rate(study, "Ann", f"d{n}", {"alpha": first})
         rate(study, "Bob", f"d{n}", {"alpha": second}, round=round)
-    link_studies(collection=collection, studies=[study], actor=collection.created_by)
+    collections.link_studies(collection=collection, studies=[study], actor=collection.created_by)
     find_study_kind(AGREEMENT).compute_now(study)
 
 
@@ -183,7 +177,7 @@ def test_annotators_of_one_round_agree_by_alpha(rosa, collection):
 def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, study):
     for round in (1, 2):
         make_qrels(rosa, study, round=round)
-    first, second = CollectionFile.objects.qrels().order_by("pk")
+    first, second = models.CollectionFile.objects.qrels().order_by("pk")
     assert (first.n_topics, first.n_relevant, first.round, first.study) == (12, 12, "1", study)
     assert (second.n_topics, second.n_lines, second.n_relevant) == (3, 12, 3)
     assert content_of(second).decode().splitlines()[8:10] == ["t02 0 a 0", "t02 0 b 1"]
@@ -193,7 +187,7 @@ def test_qrels_of_a_round_become_a_file_of_the_collection(rosa, collection, stud
 def test_each_annotators_grades_become_a_file_for_the_random_assessor(rosa, collection, study):
     assert "own" in dict(page(rosa, "judgments")["rules"])
     make_qrels(rosa, study, "own")
-    file = CollectionFile.objects.get()
+    file = models.CollectionFile.objects.get()
     assert (file.kind, file.study, file.rule, file.n_faults) == ("assessors", study, "", 0)
     lines = content_of(file).decode().splitlines()
     assert {line.split()[1] for line in lines} == {"Ann", "Bob.2"}
@@ -226,25 +220,25 @@ def test_a_report_says_of_which_study_qrels_and_pool_each_statement_is(
     for who in ("Ann", "Bob", "Cleo"):
         for item in other_study.items.all():
             rate(other_study, who, item.key, {"alpha": 1})
-    link_studies(collection=collection, studies=[study, other_study], actor=researcher)
+    collections.link_studies(collection=collection, studies=[study, other_study], actor=researcher)
     make_qrels(rosa, study)
     of_study = collection.files.qrels().get()
     other, machine = (
         add_file(collection, name, "".join(f"t{n:02} 0 {best} 1\n" for n in range(12)))
         for name, best in (("other.txt", "a"), ("machine.txt", "b"))
     )
-    describe_file(file=machine, actor=researcher, made_by="machine")
+    stored_files.describe_file(file=machine, actor=researcher, made_by="machine")
     runs = two_runs(collection)
     common = {"collection": collection, "actor": researcher}
     for qrels in (other, of_study):
         request(collection, qrels=[qrels], runs=runs)
-    request(collection, ReuseKind, depth=2, qrels=[other], runs=runs)
+    request(collection, reuse.ReuseKind, depth=2, qrels=[other], runs=runs)
     request(collection, MachineKind, qrels=[of_study], machine=[machine], runs=runs)
-    request_audit(files=[of_study, *runs], **common)
+    audit.request_audit(files=[of_study, *runs], **common)
     for seed in (1, 2):
         request_pool(files=runs, rules={"quotas": {"good": 3, "bad": 3}, "seed": seed}, **common)
     pool = Result.objects.get(kind="pool", number=1)
-    PoolStudy.objects.create(version=pool, study=study, allowed="quota,hub")
+    models.PoolStudy.objects.create(version=pool, study=study, allowed="quota,hub")
     texts, codes = write_report(rosa, collection)
     title, qrels = study.title, of_study.name
     for section, code, named in (
@@ -311,10 +305,10 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     common = {"collection": collection, "actor": researcher}
     values = [(f"t{n:02}", "", float(n)) for n in range(12)]
     drawing = {"n": 5, "strata": 2, "allocation": "equal", "seed": 7, "column": "hard"}
-    request_sample(files=[], rules=drawing | {"values": values}, **common)
+    targets.request_sample(files=[], rules=drawing | {"values": values}, **common)
     sample = Result.objects.get(kind="targets")
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
-    PoolStudy.objects.create(version=Result.objects.get(kind="pool"), study=study)
+    models.PoolStudy.objects.create(version=Result.objects.get(kind="pool"), study=study)
     make_qrels(rosa, study)
     request(collection, qrels=list(collection.files.qrels()), runs=[good, bad])
     unweighted = page(rosa, "evaluation")["view"].unweighted

@@ -8,27 +8,23 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import AuditEntry, User
+from accounts import models, teams
 from accounts.roles import PERMISSIONS, Permission, Role
-from accounts.teams import create_team, set_role
 from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
 from console.chart_values import values_in_words
 from results.models import Result, pack_record
 from results.shown import ShownResult
+from simulation import run_pieces, stored_experiments
 from simulation.models import DialogueStudy, FinalItem, StoredExperiment
-from simulation.run_pieces import log_lines
-from simulation.stored_experiments import request_run
 from tests.annotation.importing import command_output
 from tests.codes import codes_on
+from tests.console import pages, work
 from tests.console.addresses import PAGES_OF_DIALOGUES, address
 from tests.console.conftest import browser
-from tests.console.pages import refused_fields, rows_alike
-from tests.console.work import AT_ONCE
 from tests.retrieval.collections import sent
 from tests.retrieval.conftest import record_of
-from tests.simulation.answered import answer_outcomes, answer_switching
-from tests.simulation.stored import RULES, stored_experiment
+from tests.simulation import answered, stored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 MOST_STATEMENTS = 15
@@ -41,11 +37,11 @@ REPORT = {"first": "SimBase", "chosen_on": ["random"], "margin": "0.05", "seed":
 
 @pytest.fixture(scope="module")
 def stored_run(stored_for_module):
-    owner = User.objects.create_user("rosa")
-    row = stored_experiment(create_team(name="Lab", owner=owner), owner, n_targets=24)
-    rules = RULES | {"users": USERS, "seeds": [0], "n_turns": 4}
-    with override_settings(TASKS=AT_ONCE):
-        request_run(experiment=row, rules=rules, actor=owner)
+    owner = models.User.objects.create_user("rosa")
+    row = stored.stored_experiment(teams.create_team(name="Lab", owner=owner), owner, n_targets=24)
+    rules = stored.RULES | {"users": USERS, "seeds": [0], "n_turns": 4}
+    with override_settings(TASKS=work.AT_ONCE):
+        stored_experiments.request_run(experiment=row, rules=rules, actor=owner)
     return row
 
 
@@ -72,7 +68,7 @@ def outcomes(rosa, experiment, chosen):
 
 @pytest.fixture
 def reported(rosa, experiment, outcomes):
-    answer_outcomes(outcomes, experiment)
+    answered.answer_outcomes(outcomes, experiment)
     rosa.post(address("dialogues"), REPORT)
     return outcomes
 
@@ -103,11 +99,11 @@ def test_an_experiment_leads_to_a_study_of_its_final_items(rosa, experiment, cho
     assert reverse("console:launch", args=["outcomes"]) in rosa.get(answer.url).content.decode()
     items = rosa.get(reverse("console:items", args=["outcomes"])).content.decode()
     assert f'href="{address("dialogues")}"' in items
-    assert AuditEntry.objects.filter(action="study.create").exists()
+    assert models.AuditEntry.objects.filter(action="study.create").exists()
 
 
 def test_a_log_that_is_sent_gives_the_same_items_and_is_forgotten(rosa, experiment, outcomes):
-    file = sent("dialogues.jsonl", "".join(log_lines(experiment.versions.get())))
+    file = sent("dialogues.jsonl", "".join(run_pieces.log_lines(experiment.versions.get())))
     data = FORM | {"title": "Sent", "dialogues": f"log:{experiment.pk}", "file": file}
     assert rosa.post(NEW, data).status_code == 302
     again, made = (DialogueStudy.objects.get(study__slug=slug) for slug in ("sent", "outcomes"))
@@ -126,14 +122,14 @@ def test_a_file_that_is_no_log_makes_no_study(rosa, experiment):
     ):
         log = {"dialogues": f"log:{experiment.pk}", "file": sent("log.jsonl", content)}
         answer = rosa.post(NEW, FORM | log)
-        assert [*refused_fields(answer).values()] == [[code]]
+        assert [*pages.refused_fields(answer).values()] == [[code]]
         has_line = re.search(r"log\.jsonl, \S+ 1:", str(answer.context["form"].errors))
         assert bool(has_line) == bool(content)
     assert not Study.objects.exists()
 
 
 def test_a_log_that_cannot_be_used_is_named_by_line_on_the_studys_page(rosa, experiment):
-    lines = [*log_lines(experiment.versions.get())][:1]
+    lines = [*run_pieces.log_lines(experiment.versions.get())][:1]
     file = sent("log.jsonl", f"{lines[0].strip()}\nnothing\n")
     page = rosa.post(NEW, FORM | {"dialogues": f"log:{experiment.pk}", "file": file}, follow=True)
     job = page.context["job"]
@@ -151,19 +147,19 @@ def test_a_form_that_says_too_little_makes_nothing(rosa, chosen):
         ({"kind": "nothing"}, {"kind": ["invalid_choice"]}),
         ({"final_user": "foo"}, {"final_user": ["unknown_user"]}),
     ):
-        assert refused_fields(rosa.post(NEW, chosen | changes)) == codes
+        assert pages.refused_fields(rosa.post(NEW, chosen | changes)) == codes
     assert not Study.objects.exists()
 
 
 def test_a_result_with_too_few_targets_is_refused_before_a_study_is_made(rosa, team, researcher):
-    small = stored_experiment(team, researcher, n_targets=8)
-    rules = RULES | {"users": USERS, "recommenders": ["random"], "seeds": [0], "n_turns": 4}
-    version = request_run(experiment=small, rules=rules, actor=researcher)
+    small = stored.stored_experiment(team, researcher, n_targets=8)
+    rules = stored.RULES | {"users": USERS, "recommenders": ["random"], "seeds": [0], "n_turns": 4}
+    version = stored_experiments.request_run(experiment=small, rules=rules, actor=researcher)
     for dialogues, codes in (
         (f"version:{version.pk}", {"dialogues": ["too_few_targets", "one_recommender"]}),
         (f"log:{small.pk}", {"file": ["log_missing"]}),
     ):
-        assert refused_fields(rosa.post(NEW, FORM | {"dialogues": dialogues})) == codes
+        assert pages.refused_fields(rosa.post(NEW, FORM | {"dialogues": dialogues})) == codes
     assert not Study.objects.exists()
 
 
@@ -182,7 +178,7 @@ def test_a_report_is_stored_once_and_never_changes(rosa, experiment, reported):
     page, first = answer.content.decode(), answer.context["view"].answer
     assert codes_on(page)[:2] == ["few_pairs", "none_truer"]
     assert "biases" in codes_on(page)
-    assert rows_alike(page) == []
+    assert pages.rows_alike(page) == []
     assert report.fingerprint[:12] in page
     assert rosa.post(where, REPORT).url == f"{where}?report=1"
     others = {"first": "MetaSimTol tolerance 3", "chosen_on": ["embedding"], "margin": "0.1"}
@@ -222,7 +218,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     data = chosen | {"title": "Switching", "kind": "switching"}
     assert rosa.post(NEW, data).status_code == 302
     study = Study.objects.get(slug="switching")
-    answer_switching(study)
+    answered.answer_switching(study)
     where = address("dialogues", "switching")
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     page = rosa.get(where)
@@ -237,7 +233,7 @@ def test_a_switching_study_says_what_makes_people_switch(rosa, experiment, chose
     assert form["users"].value() == "base; prob:0:0.75"
     for wrong, code in (("base; base", "repeated_user"), ("nobody", "unknown_user")):
         refused = rosa.post(where, {"users": wrong, "seed": "0"})
-        assert refused_fields(refused) == {"users": [code]}
+        assert pages.refused_fields(refused) == {"users": [code]}
     assert len(picture(rosa, "errors", "switching").content.splitlines()) == 1 + 2
     Submission.objects.of(study).update(is_simulated=True)
     Study.objects.update(judgments_version=99)  # the number of simulated answers is kept for each
@@ -256,7 +252,7 @@ def test_a_switching_study_without_a_model_says_what_can_be_said(
     rosa, experiment, chosen, answers, codes, shares
 ):
     rosa.post(NEW, chosen | {"title": "Switching", "kind": "switching"})
-    answer_switching(Study.objects.get(slug="switching"), **answers)
+    answered.answer_switching(Study.objects.get(slug="switching"), **answers)
     where = reverse("console:dialogues", args=["switching"])
     rosa.post(where, {"users": "base; prob:0:0.75", "seed": "0"})
     assert REPORTS.count() == 1
@@ -285,7 +281,7 @@ def test_files_hold_what_the_page_shows(rosa, reported):
     assert len(spa) == len(USERS)
     assert "tabular" in content(rosa, "bias.tex")
     assert len(content(rosa, "bias.csv").splitlines()) == 1 + 2 * len(USERS)
-    assert AuditEntry.objects.filter(action="export").count() == 4
+    assert models.AuditEntry.objects.filter(action="export").count() == 4
     chosen = ("outcomes", "outcomes", "--chosen-on", "random")
     assert "tau_AP" in command_output("compute_result", *chosen)
     latest = REPORTS.latest("number")
@@ -320,8 +316,8 @@ def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher
     for role in Role:
         user = researcher
         if role != Role.OWNER:
-            user = User.objects.create_user(role.value)
-            set_role(team=team, user=user, role=role, actor=researcher)
+            user = models.User.objects.create_user(role.value)
+            teams.set_role(team=team, user=user, role=role, actor=researcher)
         client, permissions = browser(user), PERMISSIONS[Role(role)]
         for name, permission in PAGES_OF_DIALOGUES.items():
             status = client.get(address(name)).status_code
@@ -337,8 +333,8 @@ def test_each_role_opens_what_it_may_and_nothing_else(team, reported, researcher
 
 @pytest.mark.slow
 def test_to_strangers_the_study_and_the_experiment_are_not_there(reported, chosen):
-    stranger = User.objects.create_user("stranger")
-    create_team(name="Other", owner=stranger)
+    stranger = models.User.objects.create_user("stranger")
+    teams.create_team(name="Other", owner=stranger)
     client = browser(stranger)
     for name in PAGES_OF_DIALOGUES:
         assert client.get(address(name)).status_code == 404, name

@@ -10,21 +10,18 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from accounts.models import User
-from annotation.flags import store_evidence
+from annotation import flags, study_facts
 from annotation.models import Study, StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT, REPORT, StudyFacts, simulation_notice
 from config.samples import write_report
 from hits.models import Statement
 from presentation.documents import Document, Section, Verbatim
 from presentation.latex import document_latex
 from tests.annotation.studies import make_simulated, rate, rated_study, rating_study, ticked_study
-from tests.console.filled import NOON, add_assignment, add_batch
-from tests.console.sample_study import rated_sample
-from validation.datasheet import answer_of, datasheet_document
-from validation.heds import SLIDER, UNKNOWN, heds_document
+from tests.console import filled, sample_study
+from validation import datasheet, heds
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -48,20 +45,20 @@ def study(researcher):
             for index, item in enumerate(study.items.all()):
                 values = {"alpha": 20 + index + more, "beta": 50 + index + more}
                 rate(study, person, item.key, values, question=question.name)
-    batch = add_batch(study)
-    assignment = add_assignment(batch.hits.exclude(hit_id="").get())
+    batch = filled.add_batch(study)
+    assignment = filled.add_assignment(batch.hits.exclude(hit_id="").get())
     submission = Submission.objects.of(study).first()
     Submission.objects.filter(pk=submission.pk).update(
-        status=Submission.Status.REJECTED, submitted_at=NOON, seconds=90
+        status=Submission.Status.REJECTED, submitted_at=filled.NOON, seconds=90
     )
     assignment.submission = submission
     assignment.save()
     Statement.objects.create(
-        batch=batch, fetched_at=NOON, rewards_usd=Decimal("0.10"), fees_usd=0, bonuses_usd=0,
+        batch=batch, fetched_at=filled.NOON, rewards_usd=Decimal("0.10"), fees_usd=0, bonuses_usd=0,
         bonus_fees_usd=0, held_usd=0, n_accepted=0, n_submitted=1, n_approved=0, n_rejected=0,
         n_returned=2, n_abandoned=1,
     )  # fmt: skip
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     return study
 
 
@@ -79,7 +76,7 @@ def text_of(client, study, name):
 
 
 def people_of(client, study):
-    document = datasheet_document(Study.objects.get(pk=study.pk), None, with_money=True)
+    document = datasheet.datasheet_document(Study.objects.get(pk=study.pk), None, with_money=True)
     [table] = [one for one in document.tables if one.name == "people"]
     text = text_of(client, study, "datasheet.md").replace("\\", "")
     assert all(f"| {title} | {value} |" in text for title, value in table.rows)
@@ -89,7 +86,7 @@ def people_of(client, study):
 def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, study):
     raw = text_of(rosa, study, "datasheet.md")
     text = raw.replace("\\", "")
-    document = StudyFacts(study).protocol
+    document = study_facts.StudyFacts(study).protocol
     for question in document.questions:
         assert question.wording in text
     assert "\n".join(document.instructions.splitlines()) in raw
@@ -123,7 +120,7 @@ def test_flags_by_hand_and_flags_of_the_review_desk_are_counted_apart(rosa, stud
     Submission.objects.filter(pk=first.pk).update(flag_reason="Odd.")
     people = people_of(rosa, study)
     assert (people["flagged"], people["measured"].isdecimal()) == ("1", False)
-    store_evidence(study)
+    flags.store_evidence(study)
     SubmissionEvidence.objects.update(is_flagged=False)
     SubmissionEvidence.objects.filter(submission=second).update(is_flagged=True)
     people = people_of(rosa, study)
@@ -148,7 +145,7 @@ def test_pay_is_for_roles_that_may_see_costs_and_no_worker_is_named(rosa, study,
 
 def test_numbers_of_different_questions_and_systems_have_different_signatures(study):
     study.refresh_from_db()
-    document = datasheet_document(study, None, with_money=True)
+    document = datasheet.datasheet_document(study, None, with_money=True)
     [appendix] = [table for table in document.tables if table.name == "signatures"]
     signatures = [row[-1] for row in appendix.rows]
     assert len(set(signatures)) == len(signatures) >= 6
@@ -161,12 +158,12 @@ def test_numbers_of_different_questions_and_systems_have_different_signatures(st
 def test_heds_has_every_question_says_what_is_known_and_marks_what_is_not(rosa, study):
     text = text_of(rosa, study, "heds.md")
     numbers = re.findall(r"^\| ([0-9.]+) \|", text, re.M)
-    n_questions = len(StudyFacts(study).protocol.questions)
+    n_questions = len(study_facts.StudyFacts(study).protocol.questions)
     expected = [n for n in HEDS_NUMBERS if n[0] in "123"]
     expected += [n for n in HEDS_NUMBERS if n[0] == "4"] * n_questions
     expected += [n for n in HEDS_NUMBERS if n[0] == "5"]
     assert numbers == expected
-    n_open = len(re.findall(rf"\| {gettext(UNKNOWN)} \|", text))
+    n_open = len(re.findall(rf"\| {gettext(heds.UNKNOWN)} \|", text))
     assert n_open > 10
     assert {str(n_open), str(len(numbers))} <= set(re.findall(r"\d+", text[-400:]))
     rows = dict(
@@ -176,18 +173,18 @@ def test_heds_has_every_question_says_what_is_known_and_marks_what_is_not(rosa, 
     assert rows["3.2.1"] == "2"
     assert " 2 " in rows["4.2.2"]
     assert rows["4.3.3"] == "101"
-    assert rows["4.3.5"] == gettext(SLIDER)
+    assert rows["4.3.5"] == gettext(heds.SLIDER)
 
 
 def test_both_begin_with_what_is_simulated_and_the_datasheet_with_the_answer(rosa, study):
-    answer = answer_of(StudyFacts(study), None)
+    answer = datasheet.answer_of(study_facts.StudyFacts(study), None)
     lines = text_of(rosa, study, "datasheet.md").replace("\\", "").splitlines()
     assert lines[2] == f"**{answer}**"
     assert f"</h1>\n<p><b>{answer}</b></p>" in text_of(rosa, study, "datasheet.html")
-    assert simulation_notice(study) == ""
+    assert study_facts.simulation_notice(study) == ""
     for n in (1, None):
         make_simulated(study, *([n] if n else []))
-        notice = simulation_notice(Study.objects.get(pk=study.pk))
+        notice = study_facts.simulation_notice(Study.objects.get(pk=study.pk))
         assert notice
         for name in ("datasheet.md", "heds.md"):
             first = text_of(rosa, study, name).splitlines()[2].replace("\\", "")
@@ -203,8 +200,8 @@ def test_any_study_has_datasheets_on_its_reports_page(rosa, researcher):
             assert reverse("console:report-file", args=[study.slug, name]) in page
             assert text_of(rosa, study, name)
     # Nobody judged the last.
-    answers = [row[2] for table in heds_document(study, None).tables for row in table.rows]
-    assert answers.count(gettext(UNKNOWN)) > 20
+    answers = [row[2] for table in heds.heds_document(study, None).tables for row in table.rows]
+    assert answers.count(gettext(heds.UNKNOWN)) > 20
 
 
 def test_the_command_writes_all_four(study, tmp_path, capsys):
@@ -220,9 +217,9 @@ def test_the_command_writes_all_four(study, tmp_path, capsys):
 def test_the_report_of_the_sample_is_light_and_has_what_the_demonstration_names(
     rosa, researcher, tmp_path
 ):
-    study = rated_sample(researcher)
-    find_study_kind(AGREEMENT).compute_now(study)
-    find_study_kind(REPORT).compute_now(study)
+    study = sample_study.rated_sample(researcher)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.REPORT).compute_now(study)
     page = text_of(rosa, study, "report.html")
     assert len(page.encode()) <= 500_000
     # Letters of a picture or a script in base64 say nothing.

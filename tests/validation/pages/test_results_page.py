@@ -9,25 +9,14 @@ from django.utils.translation import gettext
 
 from accounts.models import User
 from accounts.roles import Role
-from annotation.access import set_study_role
-from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study, Submission, WrittenAnswer
+from annotation import access, label_sets, models
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, REPORT, RESULTS, VALIDATION, Raters, simulation_notice
 from results.models import Result
-from tests.annotation.studies import (
-    doubt,
-    make_simulated,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
+from tests.annotation import studies
 from tests.annotation.test_disagreement import compare, compared_study
 from tests.codes import codes_of
-from tests.console.filled import add_batch, add_scores, scored_study, store_validation
-from tests.console.pages import words_of
+from tests.console import filled, pages
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
 from validation.documents.terms import CUT, on_scale
 from validation.result_kinds.human_results import current_human_results
@@ -73,13 +62,13 @@ def leader(answer):
 def clear_study(owner, **fields):
     """Beta is rated well above alpha by everybody, gamma a little above alpha by some."""
     names = ("alpha", "gamma", "beta")
-    study = rating_study("clear", owner=owner, systems=names, n_items=N_ITEMS, **fields)
+    study = studies.rating_study("clear", owner=owner, systems=names, n_items=N_ITEMS, **fields)
     for person in range(3):
         for at in range(N_ITEMS):
             noise = (7 * at + 5 * person) % 9
             high = 80 + (3 * at + 4 * person) % 7
             values = {"alpha": 40 + noise, "gamma": 40.5 + (noise * 5) % 9, "beta": high}
-            rate(study, f"p{person}", f"d{at}", values)
+            studies.rate(study, f"p{person}", f"d{at}", values)
     return study
 
 
@@ -105,7 +94,7 @@ def test_results_need_no_metric_and_begin_with_a_plain_answer(look, researcher):
 
 def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
     study = clear_study(researcher)
-    add_scores(study)
+    filled.add_scores(study)
     for name in (RESULTS, VALIDATION):
         find_study_kind(name).compute_now(study)
     validation = StoredResults(list_validations(study).get())
@@ -115,7 +104,7 @@ def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
 
 def test_flagged_work_and_conditions_are_set_beside_the_whole(look, researcher):
     study = clear_study(researcher, conditions=("calm", "loud"))
-    doubt(rate(study, "bot", "d0", {"alpha": 44, "gamma": 50, "beta": 0}))
+    studies.doubt(studies.rate(study, "bot", "d0", {"alpha": 44, "gamma": 50, "beta": 0}))
     view = view_of(look(study))
     assert view.results.record["n_flagged"] == 1
     unflagged, by_condition = view.parts
@@ -126,9 +115,9 @@ def test_flagged_work_and_conditions_are_set_beside_the_whole(look, researcher):
 
 
 def test_alternatives_without_systems_say_how_many_are_accepted(look, researcher):
-    study = ticked_study(owner=researcher)
-    tick(study, "Bob", "boot", {"clog"})
-    tick(study, "Bob", "gown", set())
+    study = studies.ticked_study(owner=researcher)
+    studies.tick(study, "Bob", "boot", {"clog"})
+    studies.tick(study, "Bob", "gown", set())
     view = view_of(look(study))
     assert view.answer.code == "one_system"
     assert "30 %" in view.answer
@@ -137,11 +126,11 @@ def test_alternatives_without_systems_say_how_many_are_accepted(look, researcher
 
 
 def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, researcher):
-    study = rating_study(owner=researcher, systems=("",), level="nominal", n_items=N_ITEMS)
+    study = studies.rating_study(owner=researcher, systems=("",), level="nominal", n_items=N_ITEMS)
     study.questions.update(categories=["no", "yes"], scale_max=1)
     for number in range(3):
         for at in range(N_ITEMS):
-            rate(study, f"p{number}", f"d{at}", {"": (at + number // 2) % 2})
+            studies.rate(study, f"p{number}", f"d{at}", {"": (at + number // 2) % 2})
     view = view_of(look(study))
     assert codes_of(view.standing.details) == ["interval"]
     [row] = view.rows
@@ -152,10 +141,10 @@ def test_labels_of_texts_have_a_share_with_its_interval_and_no_places(look, rese
 @pytest.mark.slow
 def test_results_of_simulated_answers_begin_with_a_notice(look, researcher):
     study = clear_study(researcher)
-    add_scores(study)
+    filled.add_scores(study)
     assert look(study).context["simulated"] == ""
     for n_simulated, raters in ((2, Raters.BOTH), (None, Raters.SIMULATED)):
-        make_simulated(study, *filter(None, [n_simulated]))
+        studies.make_simulated(study, *filter(None, [n_simulated]))
         page = look(study)
         notice = escape(simulation_notice(study))
         assert html(page).index(notice) < html(page).index(escape(view_of(page).answer))
@@ -170,7 +159,7 @@ def test_results_of_simulated_answers_begin_with_a_notice(look, researcher):
 def preferred_study(owner, systems=("a", "b")):
     """In 25 of 36 comparisons a is preferred, in the others b, which comes first of the rest."""
     study = compared_study("preference", systems, n_items=N_ITEMS)
-    Study.objects.update(owner=owner)
+    models.Study.objects.update(owner=owner)
     study.refresh_from_db()
     for at in range(N_ITEMS):
         for number, person in enumerate(("ann", "bob", "cyd")):
@@ -199,7 +188,7 @@ def test_of_two_systems_each_is_preferred_to_the_other(look, researcher):
 @pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])
 def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
     study = compared_study(kind, ("a", "b", "c"), n_items=N_ITEMS)
-    Study.objects.update(owner=researcher)
+    models.Study.objects.update(owner=researcher)
     study.refresh_from_db()
     values = (1, 0, 0) if kind == "preference" else (1, 0.5, 0)
     turned = {"a": values[2], "b": values[1], "c": values[0]}
@@ -217,13 +206,13 @@ def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
 
 
 def test_categories_without_an_order_are_counted(look, rosa, researcher):
-    study = rating_study(owner=researcher, systems=("alpha",), level="nominal")
+    study = studies.rating_study(owner=researcher, systems=("alpha",), level="nominal")
     page = look(study)  # without judgments there is a way on
     assert "view" not in page.context
     assert reverse("console:answers", args=[study.slug]) in html(page).split("<main")[1]
     study.questions.update(categories=["dull", "fair", "funny"], scale_max=2)
     for item, value in (("d0", 2), ("d1", 2), ("d2", 0)):
-        rate(study, "Ann", item, {"alpha": value})
+        studies.rate(study, "Ann", item, {"alpha": value})
     answer = view_of(look(study)).answer
     assert answer.code == "most_chosen"
     for part in ("funny", "67 %", "3"):
@@ -233,22 +222,22 @@ def test_categories_without_an_order_are_counted(look, rosa, researcher):
 
 
 def close_study(owner, **question):
-    study = rating_study("close", owner=owner)
+    study = studies.rating_study("close", owner=owner)
     study.questions.update(**question)
     for person, values in {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}.items():
         for item, lead in zip(study.items.all(), values, strict=True):
-            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+            studies.rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
     return study
 
 
 @pytest.mark.slow
 def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, researcher, signed_in):
     study = close_study(researcher, level="interval")
-    add_scores(study)
+    filled.add_scores(study)
     view = view_of(look(study))
     assert view.answer.code == "too_few_items"  # under ten items there is no answer
     assert (view.verdict.n_more_items > 0, view.verdict.price) == (True, "")
-    add_batch(study)
+    filled.add_batch(study)
     page = look(study)
     verdict = view_of(page).verdict
     assert "$0.10" in verdict.price
@@ -265,7 +254,7 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(look, resear
         assert counts == (n_left, n_more - n_left)
         assert (f'/launch/?buy={n_left}"' in html(page)) is bool(n_left)
     analyst = User.objects.create_user("ana")
-    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
+    access.set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
     page = signed_in(analyst).get(reverse("console:results", args=[study.slug]))
     shown = view_of(page).verdict
     assert (shown.purchase, shown.price) == (verdict.purchase, "")
@@ -292,7 +281,7 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(look, researcher):
 
 
 def test_the_overview_shows_which_system_comes_first_and_how_sure_that_is(look, researcher):
-    study, few = clear_study(researcher), rated_study(owner=researcher)
+    study, few = clear_study(researcher), studies.rated_study(owner=researcher)
     assert leader(look(study, "study")) is None
     for one, first, code in ((study, "8", "best"), (few, "53.5", "too_few_items")):
         view = view_of(look(one))
@@ -306,11 +295,11 @@ def test_the_overview_shows_which_system_comes_first_and_how_sure_that_is(look, 
 
 def test_near_systems_are_undecided_pair_by_pair(look, researcher):
     names = ("alpha", "beta", "gamma")
-    study = rating_study("near", owner=researcher, systems=names, n_items=N_ITEMS)
+    study = studies.rating_study("near", owner=researcher, systems=names, n_items=N_ITEMS)
     for person in range(3):
         for at in range(N_ITEMS):
             noise = [(at * k + person * (k + 2)) % 11 for k in (3, 5, 7)]
-            rate(study, f"p{person}", f"d{at}", dict(zip(names, noise, strict=True)))
+            studies.rate(study, f"p{person}", f"d{at}", dict(zip(names, noise, strict=True)))
     view = view_of(look(study))
     assert view.answer.code == "none_better"
     [undecided] = [one for one in view.standing.details if one.code == "undecided"]
@@ -328,11 +317,11 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_v
     assert on_scale(99.0, (None, None), (0.0, 100.0)) == (None, None)
     assert on_scale(99.0, (95.0, 103.0), None) == (95.0, 103.0)
     # Of four items: beta is rated nearly best, alpha nearly worst, with one rating off the end.
-    study = rating_study("ends", owner=researcher, n_items=4)
+    study = studies.rating_study("ends", owner=researcher, n_items=4)
     for person in ("Ann", "Bob"):
         for at in range(4):
             off = 12 if at == 3 else 0
-            rate(study, person, f"d{at}", {"alpha": off, "beta": 100 - off})
+            studies.rate(study, person, f"d{at}", {"alpha": off, "beta": 100 - off})
     page = look(study)
     systems = {row["system"]: RatedSystemRecord(**row) for row in stored_rows(study, "systems")}
     alpha, beta = systems["alpha"], systems["beta"]
@@ -344,9 +333,9 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_v
     assert view_of(page).note_of_cuts
     assert leader(look(study, "study")).rests_on.startswith(shown)
     assert view_of(look(clear_study(researcher))).note_of_cuts == ""
-    add_scores(study)
+    filled.add_scores(study)
     find_study_kind(REPORT).compute_now(study)
-    report = words_of(report_page(study))
+    report = pages.words_of(report_page(study))
     tables = set(re.findall(r"97\.00 \[\d\d\.\d\d, (\d+\.\d\d)\]", report))
     assert tables == {"100.00"}  # of every table that has the mean
     assert set(re.findall(r"3\.00 \[(-?\d+\.\d\d), \d\d\.\d\d\]", report)) == {"0.00"}
@@ -370,7 +359,7 @@ def test_pages_of_a_preference_count_one_choice_of_an_item(look, researcher):
     page = look(study, "adjudication")
     assert page.context["question"].is_one_choice
     assert 'name="threshold"' not in html(page)
-    add_batch(study)
+    filled.add_batch(study)
     verdict = view_of(look(study)).verdict
     assert re.search(r"\b\d+ \S+ 100\b", verdict.chance + verdict.purchase)
     assert re.search(r"\b3\b", verdict.purchase)
@@ -379,13 +368,13 @@ def test_pages_of_a_preference_count_one_choice_of_an_item(look, researcher):
 
 @pytest.fixture
 def reasoned(researcher):
-    study = ticked_study(owner=researcher)
-    Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
-    Submission.objects.filter(item__key="gown").update(justification="Another colour")
-    submission = Submission.objects.get(item__key="boot")
+    study = studies.ticked_study(owner=researcher)
+    models.Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
+    models.Submission.objects.filter(item__key="gown").update(justification="Another colour")
+    submission = models.Submission.objects.get(item__key="boot")
     for docno, text in (("clog", "striped as well"), ("flat", "<b>too</b> flat")):
         candidate = submission.item.candidates.get(key=docno)
-        WrittenAnswer.objects.create(
+        models.WrittenAnswer.objects.create(
             submission=submission, candidate=candidate, question="reason", text=text
         )
     return study
@@ -419,10 +408,10 @@ def test_reasons_are_counted_by_term_chosen_by_the_address_and_linked_from_label
         content = html(look(reasoned, "reasons", **query))
         cells = [part.partition("</td>")[0] for part in content.split('class="said-of">')[1:]]
         assert cells == reasons, query
-    rated = rated_study("rated", owner=researcher)
+    rated = studies.rated_study("rated", owner=researcher)
     where = reverse("console:reasons", args=[reasoned.slug])
     assert where in html(look(reasoned, "labels"))
-    for one in (rated, ticked_study("silent", owner=researcher)):
+    for one in (rated, studies.ticked_study("silent", owner=researcher)):
         answer = look(one, "reasons")
         assert (view_of(answer), 'class="empty"' in html(answer)) == (None, True)
 
@@ -430,12 +419,12 @@ def test_reasons_are_counted_by_term_chosen_by_the_address_and_linked_from_label
 def test_pages_files_and_the_api_say_whether_answers_are_simulated(look, rosa, researcher):
     notice = ""
     for is_simulated in (True, False):
-        study = scored_study(f"simulated-{is_simulated}".lower(), owner=researcher)
-        Submission.objects.of(study).update(is_simulated=is_simulated)
-        store_validation(study)
+        study = filled.scored_study(f"simulated-{is_simulated}".lower(), owner=researcher)
+        models.Submission.objects.of(study).update(is_simulated=is_simulated)
+        filled.store_validation(study)
         for name in (AGREEMENT, RESULTS):
             find_study_kind(name).compute_now(study)
-        make_label_set(question=study.questions.first(), rule=Rule("mean"))
+        label_sets.make_label_set(question=study.questions.first(), rule=label_sets.Rule("mean"))
         notice = escape(simulation_notice(study)) or notice
         for name in (
             *("study", "results", "agreement", "annotators", "disagreement", "adjudication"),

@@ -10,19 +10,16 @@ from importlib.util import find_spec
 import pytest
 
 from benchmarks import judge_servers
-from metrics.scorers.errors import EndpointRefusedError
-from metrics.scorers.judges.capabilities import probe
+from metrics.scorers import errors, scorer
+from metrics.scorers.judges import capabilities, geval, grade
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.geval import GEval, GEvalSettings, with_steps
-from metrics.scorers.judges.grade import Grade, GradeSettings
-from metrics.scorers.scorer import Example
 from tests.codes import refused
 
 TURNS = [
-    Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
+    scorer.Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
     for number in range(4)
 ]
-SAMPLED = GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, max_tokens=1)
+SAMPLED = geval.GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, max_tokens=1)
 WEIGHTED = replace(SAMPLED, distribution="logprobs")
 
 
@@ -63,29 +60,29 @@ def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.mark.slow
 def test_the_probe_finds_what_transformers_ignores(without_logprobs):
-    seen = probe(without_logprobs)
+    seen = capabilities.probe(without_logprobs)
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
     assert seen.distribution == "samples"
     assert dict(seen.evidence)["chat, n=2"].startswith("1 reply (")
-    with refused(EndpointRefusedError, "no_logprobs"):
-        GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
+    with refused(errors.EndpointRefusedError, "no_logprobs"):
+        geval.GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
 
 
 def test_the_probe_finds_who_ignores_the_temperature(without_logprobs, with_logprobs):
     """Transformers does, unless the model's own generation settings say to sample."""
-    assert not probe(without_logprobs).samples_differ
-    assert probe(with_logprobs).samples_differ
+    assert not capabilities.probe(without_logprobs).samples_differ
+    assert capabilities.probe(with_logprobs).samples_differ
 
 
 def test_the_probe_finds_that_llama_cpp_gives_log_probabilities_and_refuses_n(with_logprobs):
-    seen = probe(with_logprobs)
+    seen = capabilities.probe(with_logprobs)
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 5, False)
     assert seen.distribution == "logprobs"
     assert dict(seen.evidence)["chat, n=2"].startswith("PromptRefusedError")
 
 
 def test_the_probe_finds_that_llama_cpp_python_echoes_and_ignores_n(with_echo):
-    seen = probe(with_echo)
+    seen = capabilities.probe(with_echo)
     assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 5, True)
     assert dict(seen.evidence)["chat, n=2"].startswith("1 reply (")
 
@@ -93,7 +90,7 @@ def test_the_probe_finds_that_llama_cpp_python_echoes_and_ignores_n(with_echo):
 @pytest.mark.parametrize("server", ["without_logprobs", "with_logprobs"])
 def test_where_n_is_ignored_or_refused_samples_take_n_calls(server, request):
     client = request.getfixturevalue(server)
-    scores = [one["geval"] for one in GEval(SAMPLED, client=client).score(TURNS)]
+    scores = [one["geval"] for one in geval.GEval(SAMPLED, client=client).score(TURNS)]
     records = [json.loads(score.raw) for score in scores]
     assert {record["obtained"] for record in records} == {"n calls"}
     for score, record in zip(scores, records, strict=True):
@@ -103,7 +100,7 @@ def test_where_n_is_ignored_or_refused_samples_take_n_calls(server, request):
 @pytest.mark.parametrize("server", ["with_logprobs", "with_echo"])
 def test_log_probabilities_of_llama_cpp_weigh_all_levels(server, request):
     client = request.getfixturevalue(server)
-    (first, again) = GEval(WEIGHTED, client=client).score([TURNS[0], TURNS[0]])
+    (first, again) = geval.GEval(WEIGHTED, client=client).score([TURNS[0], TURNS[0]])
     record = json.loads(first["geval"].raw)
     assert record["obtained"] == "top_logprobs"
     assert set(record["probabilities"]) == {"1", "2", "3"}
@@ -114,8 +111,8 @@ def test_log_probabilities_of_llama_cpp_weigh_all_levels(server, request):
 @pytest.mark.parametrize("server", ["without_logprobs", "with_logprobs", "with_echo"])
 def test_a_grade_and_steps_work_on_either(server, request):
     client = request.getfixturevalue(server)
-    (scores,) = Grade(GradeSettings(max_tokens=1), client=client).score(TURNS[:1])
+    (scores,) = grade.Grade(grade.GradeSettings(max_tokens=1), client=client).score(TURNS[:1])
     assert scores["judge"].value in {1, 2, 3}
-    steps = with_steps(SAMPLED, client, max_tokens=8).steps
+    steps = geval.with_steps(SAMPLED, client, max_tokens=8).steps
     assert set(steps) <= set("123")
     assert steps
