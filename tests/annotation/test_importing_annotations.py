@@ -20,15 +20,13 @@ import openpyxl
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement import study_agreement
+from annotation import agreement, exports, plain_labels
 from annotation.exceptions import AnnotationError, FileFaults, ImportRefused, TableRefused
-from annotation.exports import judgment_rows
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
-from annotation.plain_labels import agree_on_file
 from annotation.readers.shapes import Columns
 from presentation.row_files import row_csv
-from tests.annotation.importing import as_zip, command_output, everything, numbers_in, write_file
+from tests.annotation.importing import command_output, everything, numbers_in, write_file
 from tests.codes import refused
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +111,7 @@ def test_each_format_is_imported_and_exported(name, tmp_path):
     first = Study.objects.get()
     assert all(len(name) == 11 and name.startswith("A") for name in pseudonyms(first))
     # The exported judgments import to the same study.
-    path = write_file(tmp_path / "judgments.csv", "".join(row_csv(judgment_rows(first))))
+    path = write_file(tmp_path / "judgments.csv", "".join(row_csv(exports.judgment_rows(first))))
     options = {
         "item": ["item"], "candidate": "candidate", "system": "system", "annotator": "annotator",
         "question": "question", "value": ["value"], "condition": "condition", "round": "round",
@@ -192,42 +190,6 @@ def test_argilla_ratings_labels_and_topics():
     }  # fmt: skip
 
 
-def test_drafts_of_argilla_count_for_nothing(tmp_path):
-    records = [{
-        "id": "r0", "fields": {"text": "Hi"}, "responses": [
-            {"user_id": "u1", "status": "submitted", "values": {"q": {"value": 3}}},
-            {"user_id": "u2", "status": "draft", "values": {"q": {"value": 1}}},
-        ],
-    }]  # fmt: skip
-    path = write_file(tmp_path / "api.json", json.dumps(records))
-    output = json.loads(imported(path, json=True, **{"from": "argilla"}))
-    assert {each["code"]: each["n"] for each in output["reading"]["parts"]} == {"drafts": 1}
-    assert rows_of(Study.objects.get(), "item", "question", "value") == [["r0", "q", 3.0]]
-
-
-def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path):
-    files = {
-        f"{who}.jsonl": (FOLDER / f"doccano_{who}.jsonl").read_bytes() for who in ("ann", "bob")
-    }
-    path = write_file(tmp_path / "export.zip", as_zip(files))
-    imported(path, **{"from": "doccano"})
-    study = Study.objects.get()
-    assert study.questions.get().categories == ["ham", "spam"]
-    values = judgment_frame(study).groupby("item", observed=True)["value"].apply(sorted)
-    # What ann left without a label she may not have looked at.
-    assert values.to_dict() == {"1": [1, 1], "2": [0, 1], "3": [0, 0], "4": [0]}
-    assert Item.objects.get(key="1").candidates.get().text == "Win a prize"
-    before = everything()
-    imported(path, **{"from": "doccano"})
-    assert everything() == before
-    # Older versions name the user of each annotation.
-    imported("doccano_by_user.jsonl", "older", **{"from": "doccano"})
-    study = Study.objects.named("older")
-    assert study.annotators.count() == 2
-    values = judgment_frame(study).groupby("item", observed=True)["value"]
-    assert values.apply(sorted).to_dict() == {"1": [0, 0], "2": [0, 1]}
-
-
 def test_mturk_with_the_system_in_a_column():
     output = imported("mturk_system_in_a_column.csv", **BY_SYSTEM)
     study = Study.objects.get()
@@ -274,8 +236,8 @@ def test_agreement_is_that_of_the_plain_file(question, level, tmp_path):
         writer.writeheader()
         writer.writerows(row for row in rows if row[question])
     columns = Columns(("doc", "reply_of"), ("rater",), question, cluster="doc")
-    plain = agree_on_file(path, columns, level=level)  # type: ignore[arg-type]
-    report = study_agreement(Study.objects.get())
+    plain = plain_labels.agree_on_file(path, columns, level=level)  # type: ignore[arg-type]
+    report = agreement.study_agreement(Study.objects.get())
     [mine] = [row for row in report.questions if row.question == question]
     alpha = next(row for row in plain.coefficients if row.name == mine.alpha.name)
     assert mine.alpha.value == pytest.approx(alpha.value, abs=1e-12)
@@ -398,7 +360,7 @@ def test_faults_of_workbooks_name_the_sheet_and_the_other_sheets(tmp_path):
     with refused(ImportRefused, "missing_field", sheet="Sheet", line=2, naming=("'Ratings'",)):
         imported(path, **PLAIN)
     with refused(TableRefused, "missing_columns", sheet="Sheet") as refusal:
-        agree_on_file(path, Columns(("item",), ("who",), "v"), level="nominal")
+        plain_labels.agree_on_file(path, Columns(("item",), ("who",), "v"), level="nominal")
     assert "'Ratings'" in str(refusal.value)
     book["Sheet"].sheet_state = "hidden"
     book.active = 1
@@ -422,12 +384,7 @@ def test_options_that_do_not_fit_are_refused(options, code):
         imported("wide.csv", **{"from": "csv"} | options)
 
 
-def test_a_file_without_answers_or_with_many_words_makes_no_study(tmp_path):
-    path = write_file(
-        tmp_path / "ann.jsonl", '{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n'
-    )
-    with refused(AnnotationError, "no_answers"):
-        imported(path, **{"from": "doccano"})
+def test_bad_options_and_many_words_make_no_study(tmp_path):
     for arguments in (["--scale", "3"], ["--scale", "5:1"], ["--level", "high"]):
         named = ("--study", "s", "--from", "csv")
         with pytest.raises(CommandError):

@@ -205,18 +205,6 @@ class TestAgreement:
         assert value_of(answer, "krippendorff_alpha")["value"] is not None
         assert (value_of(answer, "icc2")["value"] is None) == (level in ("nominal", "ordinal"))
 
-    @pytest.mark.parametrize("level", LEVELS)
-    def test_nothing_is_undefined_in_silence(self, tmp_path, run, level):
-        for rows, reason in (
-            ([("a", "ann", "1"), ("b", "ann", "2")], "one_annotator"),
-            ([("a", "ann", "1"), ("a", "bob", "2")], "single_item"),
-            ([("a", "ann", "1"), ("b", "bob", "2")], "no_pairable_units"),
-            ([(i, who, "1") for i in "abc" for who in ("ann", "bob")], "single_category"),
-        ):
-            answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", level)
-            alpha = value_of(answer, "krippendorff_alpha")
-            assert (alpha["value"], alpha["ci_low"], alpha["reason"]) == (None, None, reason)
-
     def test_an_interval_says_how_it_was_made(self, tmp_path, run):
         path = table(tmp_path / "l.csv", RATED)
         for ci, method in (("jackknife",) * 2, ("analytic", "linear"), ("bootstrap",) * 2):
@@ -295,9 +283,6 @@ class TestRefusedOptions:
             assert f"--seed: '{seed}'" in capsys.readouterr().err
 
 
-ACCURACIES = [("rte", 0.897, 0.928), ("bluebirds", 0.759, 0.898)]
-
-
 @pytest.mark.shared_data
 class TestRealCrowds:
     """Numbers that were published, or computed by others, on real crowds."""
@@ -314,27 +299,3 @@ class TestRealCrowds:
         alpha = value_of(answer, "krippendorff_alpha")
         assert alpha["value"] == pytest.approx(0.353, abs=5e-4)
         assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
-
-    def test_dawid_and_skenes_patients(self, shared_data, run, tmp_path):
-        file = shared_data.parent / "reference" / "agreement" / "dawid_skene1979.json"
-        known = json.loads(file.read_text())
-        rows = [tuple(map(str, row)) for row in known["rows"]]
-        answer = run("aggregate", table(tmp_path / "ds.csv", rows), "--method", "dawid_skene")
-        published = known["published"]["patients_1_to_6"]
-        diagnoses = [str(1 + shares.index(max(shares))) for shares in published]
-        assert [answer["labels"][str(patient)] for patient in range(1, 7)] == diagnoses
-
-    @pytest.mark.parametrize(("crowd", "by_vote", "by_model"), ACCURACIES)
-    def test_accuracy_of_labels(self, shared_data, run, crowd, by_vote, by_model):
-        folder = shared_data / "crowd" / crowd
-        with (folder / "gold.csv").open(newline="") as file:
-            gold = dict(list(csv.reader(file))[1:])
-        # Ties of an even number of votes fall either way.
-        margin = 0.005 if crowd == "rte" else 6e-4
-        for method, accuracy in (
-            ("majority", pytest.approx(by_vote, abs=margin)),
-            ("dawid_skene", pytest.approx(by_model, abs=6e-4)),
-        ):
-            answer = run("aggregate", folder / "labels.csv", "--method", method)
-            right = sum(answer["labels"][item] == label for item, label in gold.items())
-            assert right / len(gold) == accuracy

@@ -6,10 +6,8 @@ import pytest
 from annotation.models import Study
 from annotation.protocols.versions import current_document
 from hits.questions import task_page
-from simulation.exceptions import DialoguesUnfit
-from simulation.models import DialogueStudy, RecordedTurn
+from simulation import models
 from tests.annotation.importing import command_output
-from tests.codes import refused
 from tests.simulation.answered import answer_switching
 from tests.simulation.conftest import simulated_log
 
@@ -31,7 +29,7 @@ def imported(files, **options):
 @pytest.mark.django_db
 def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(files):
     imported(files)
-    turns = list(RecordedTurn.objects.select_related("item"))
+    turns = list(models.RecordedTurn.objects.select_related("item"))
     by_sign = Counter(one.delta < 0 for one in turns)
     # A target whose dialogues had no such turn has none here.
     assert min(by_sign.values()) > N_TARGETS // 2
@@ -49,7 +47,7 @@ def test_losses_and_gains_are_balanced_blind_and_their_origin_is_stored(files):
         told = f"{one.item.key} {one.item.context} {one.item.condition}"
         assert one.recommender not in told
         assert "loss" not in told
-    dialogues = DialogueStudy.objects.get()
+    dialogues = models.DialogueStudy.objects.get()
     assert (dialogues.seed, len(dialogues.log_sha256)) == (0, 64)
 
 
@@ -60,7 +58,7 @@ def test_a_seed_draws_the_same_turns_again_and_another_draws_others(files):
     drawn = {
         slug: [
             (one.target, one.turn, one.shown)
-            for one in RecordedTurn.objects.filter(dialogues__study__slug=slug)
+            for one in models.RecordedTurn.objects.filter(dialogues__study__slug=slug)
         ]
         for slug in ("one", "same", "other")
     }
@@ -74,18 +72,6 @@ def test_workers_are_asked_what_they_would_do_before_they_are_asked_which_other_
     next_step, instead = (page.index(f">{title}") for title in ("Your next step", "The other prod"))
     assert next_step < instead
     assert "Judge every response" not in page
-
-
-@pytest.mark.django_db
-def test_a_study_that_exists_and_a_foreign_catalogue_are_refused(files):
-    imported(files)
-    with refused(DialoguesUnfit, "study_exists"):
-        imported(files)
-    with refused(DialoguesUnfit, "item_unknown"):
-        imported(files, study="other", catalogue="drawn:20")
-    with refused(DialoguesUnfit, "other_items"):
-        imported(files, study="other", catalogue_seed=7)
-    assert Study.objects.count() == 1
 
 
 @pytest.mark.slow

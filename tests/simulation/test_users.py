@@ -4,11 +4,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from simulation.critics import AttributeCritic, DirectionCritic
+from simulation import critics, plans
 from simulation.dialogues import simulate
-from simulation.plans import named_recommender
 from simulation.targets import targets_of
-from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, p_switch_of_effect, sim_base
+from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, sim_base
 from tests.codes import refused_naming
 from tests.simulation.conftest import (
     Script,
@@ -104,7 +103,7 @@ def test_a_user_switches_with_the_probability_named():
 def test_targets_of_few_alternatives_are_kept():
     catalogue = line_catalogue()
     targets = targets_of(catalogue, {"p5": ["p5", "p7"]}, starts={"p5": "p8"})
-    script, critic = Script(catalogue, SHOWN), DirectionCritic(catalogue)
+    script, critic = Script(catalogue, SHOWN), critics.DirectionCritic(catalogue)
     user = meta_sim_prob(0, 1.0, mode="released")
     released = simulate(catalogue, targets, [user], script, critic, n_turns=6)
     assert not released.switched.any()
@@ -140,8 +139,8 @@ def test_dialogues_are_the_same_one_by_one_in_any_order_and_in_another_batch():
 @pytest.mark.parametrize("name", ["random", "embedding"])
 def test_each_seed_draws_first_items_and_lists_of_its_own_whatever_other_seeds_there_are(name):
     catalogue, targets = drawn_shoes(900, 60)
-    critic = AttributeCritic(catalogue)
-    recommender = named_recommender(name, catalogue, critic)
+    critic = critics.AttributeCritic(catalogue)
+    recommender = plans.named_recommender(name, catalogue, critic)
     users = [sim_base(), meta_sim_tol(2)]
     both = simulate(catalogue, targets, users, recommender, critic, seeds=[1, 2])
     for column, seed in enumerate((1, 2)):
@@ -201,11 +200,6 @@ def test_the_log_has_a_row_for_each_turn_until_the_end():
     assert rows[-1]["critique"] is None
     assert rows[0]["critique"].startswith(("is ", "has "))
     assert rows[1]["ranking"][0] == rows[1]["shown"]
-
-
-def test_the_probability_of_an_effect_size():
-    assert p_switch_of_effect(0.62) == pytest.approx(0.7548, abs=5e-5)
-    assert p_switch_of_effect(1.13) == pytest.approx(0.886, abs=5e-4)
 
 
 @pytest.mark.parametrize(

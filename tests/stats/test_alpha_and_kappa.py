@@ -51,18 +51,6 @@ def test_it_gives_the_alphas_of_krippendorffs_own_example(level, published):
     assert np.isnan(result.prevalence) == (level in ("interval", "ratio"))
 
 
-def test_it_gives_the_alphas_of_two_large_crowds(shared_data):
-    labels = pd.read_csv(shared_data / "crowd" / "rte" / "labels.csv")
-    result = alpha(labels.rename(columns={"label": "value"}))
-    assert result.value == pytest.approx(0.2415, abs=5e-5)
-    assert (result.n_items, result.n_annotators, result.n_labels) == (800, 164, 8000)
-    labels = pd.read_csv(shared_data / "crowd" / "affect" / "labels.csv")
-    anger = labels[labels["emotion"] == "anger"].rename(columns={"label": "value"})
-    result = alpha(anger, level="interval")
-    assert result.value == pytest.approx(0.353, abs=5e-4)
-    assert result.n_items == 100
-
-
 @pytest.mark.slow
 def test_its_ordinal_standard_error_barely_changes_where_values_are_binned():
     frame = random_crowd(np.random.default_rng(4), n_items=110, n_annotators=10)

@@ -182,21 +182,6 @@ def test_components_of_crossed_designs_are_those_of_moments_and_of_likelihood():
     assert not found.balanced
     for name, upstream in {"item": "i", "annotator": "r", "residual": "residual"}.items():
         assert found.raw[name] == pytest.approx(expected[upstream], abs=0.005)
-    example = worked_example(13)
-    items, systems, annotators, values = crossed(example["inputs"]["ratings_item_system_rater"])
-    found = variance_components(items, annotators, values, systems=systems)
-    for name, value in example["expected"]["components"].items():
-        own = name.replace("rater", "annotator")
-        assert found.raw[own] == pytest.approx(value, abs=1e-8)
-    assert found.components["item_annotator"] == 0
-    negative = [note for note in found.notes if getattr(note, "code", "") == "negative_component"]
-    assert any("item_annotator" in note for note in negative)
-    for row in example["expected"]["d_study_negative_as_zero"]:
-        plan = decision_study(found.components, n_items=row["items"], n_annotators=row["raters"])
-        assert plan.se_of_difference == pytest.approx(row["se_of_a_difference"], abs=1e-8)
-        assert plan.generalizability == pytest.approx(
-            row["generalizability_of_system_means"], abs=1e-8
-        )
 
 
 def restricted_log_likelihood(y, incidences, components):

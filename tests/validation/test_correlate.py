@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from django.core.management import CommandError
 
@@ -306,72 +305,6 @@ def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: W
     assert "scores.csv" in done.stderr
     assert "'bad'" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-METRICS = ["NLL", "ChatGPT", "BLEU", "SBERT", "StyleStrength"]
-SYSTEMS = ["vicuna13b", "vicuna7b", "llama7b", "llama13b"]
-
-
-def cells(folder: Path) -> pd.DataFrame:
-    """One row for each approved HIT and system: human values beside metric scores."""
-    batch = pd.read_csv(folder / "mturk_batch_results.csv")
-    approved = batch[batch["ApprovalTime"].notna()]
-    answers = pd.concat(
-        pd.DataFrame(
-            {
-                "hit": approved.index,
-                "dataset": approved["Input.dataset"],
-                "task": approved["Input.task"],
-                "speaker": approved["Input.Speaker"].str.strip(),
-                "model": system,
-                "Appropriateness": approved[f"Answer.Appropriateness_{system}"],
-                "Style": approved[f"Answer.Style_{system}"],
-            }
-        )
-        for system in SYSTEMS
-    )
-    scores = pd.read_csv(folder / "metric_scores.csv")
-    scores["speaker"] = scores["input"].str.strip()
-    key = ["dataset", "task", "speaker", "model"]
-    return answers.merge(scores[key + METRICS], how="left", on=key, validate="many_to_one")
-
-
-@pytest.fixture
-def lmstyle(shared_data: Path) -> tuple[pd.DataFrame, dict]:
-    folder = shared_data / "lmstyle"
-    return cells(folder), json.loads((folder / "table1.json").read_text())
-
-
-def human(frame: pd.DataFrame, metric: str) -> pd.Series:
-    return frame["Style" if metric == "StyleStrength" else "Appropriateness"]
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize("coefficient", ["pearson", "kendall", "spearman"])
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_pooled_correlations_are_reproduced(lmstyle, metric, coefficient):
-    frame, table = lmstyle
-    result = correlation_at_level(
-        human(frame, metric), frame[metric], level="pooled", coefficient=coefficient
-    )
-    assert result.n_rows == table["pooled"][metric]["n"]
-    assert result.value == pytest.approx(table["pooled"][metric][coefficient], abs=1e-9)
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize("metric", METRICS)
-def test_lmstyle_table_1_comes_from_one_table(tmp_path, lmstyle, metric):
-    frame, published = lmstyle
-    frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
-    named = ("--human=human", f"--metric={metric}", "--item=hit", "--system=model", "--by=task")
-    options = ("--level=sample", "--coefficient=pearson", "--coefficient=kendall", "--resamples=0")
-    records = correlated(tmp_path / "t.csv", *options, named=named)["correlations"]
-    by_style = {(row["by"], row["coefficient"]): row for row in records}
-    for style, expected in published["values"][metric].items():
-        for coefficient, name in (("pearson", "pearson"), ("kendall", "kendall_b")):
-            row = by_style[style, coefficient]
-            assert 100 * row["value"] == pytest.approx(expected[name], abs=1e-9)
-            assert (row["n_groups"], row["n_used"]) == (expected["n_groups"], expected["n_valid"])
 
 
 def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
