@@ -6,14 +6,12 @@ from django.core.management import CommandError, call_command
 from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, remove_member, set_role
+from annotation import exceptions, flags
 from annotation.access import give_to_team, permissions_in, remove_study_member, set_study_role
 from annotation.disputes import decide
-from annotation.exceptions import StudyUnfit, StudyUnknown
-from annotation.flags import flag_submissions, unflag_submissions
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Study, Submission
-from tests.annotation.importing import write_file
-from tests.annotation.studies import rated_study, rating_study
+from tests.annotation import importing, studies
 from tests.annotation.test_commands import exit_code
 from tests.codes import refused, refused_naming
 
@@ -35,7 +33,7 @@ def visible(user):
 
 
 def test_a_study_without_a_team_is_its_owners(ada, ben):
-    study = rating_study("alone", owner=ada)
+    study = studies.rating_study("alone", owner=ada)
     assert permissions_in(study, ada) == frozenset(Permission)
     assert permissions_in(study, ben) == frozenset()
     assert (visible(ada), visible(ben)) == (["alone"], [])
@@ -44,7 +42,7 @@ def test_a_study_without_a_team_is_its_owners(ada, ben):
 def test_a_teams_roles_hold_in_its_studies(ada, ben):
     team = create_team(name="Lab", owner=ada)
     # Who left a team no longer sees what they made in it.
-    study = rating_study("shared", owner=ben, team=team)
+    study = studies.rating_study("shared", owner=ben, team=team)
     assert permissions_in(study, ben) == frozenset()
     assert visible(ben) == []
     for role in Role:
@@ -55,8 +53,8 @@ def test_a_teams_roles_hold_in_its_studies(ada, ben):
 
 def test_a_role_in_one_study_opens_that_study_alone(ada, ben):
     team = create_team(name="Lab", owner=ada)
-    study = rating_study("one", owner=ada, team=team)
-    rating_study("two", owner=ada, team=team)
+    study = studies.rating_study("one", owner=ada, team=team)
+    studies.rating_study("two", owner=ada, team=team)
     member = set_study_role(study=study, user=ben, role=Role.ADJUDICATOR, actor=ada)
     assert visible(ben) == ["one"]
     assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR]
@@ -65,16 +63,16 @@ def test_a_role_in_one_study_opens_that_study_alone(ada, ben):
     remove_member(member=team.memberships.get(user=ben), actor=ada)
     remove_study_member(member=member, actor=ada)
     assert visible(ben) == []
-    with refused(StudyUnfit, "team_role"):
+    with refused(exceptions.StudyUnfit, "team_role"):
         set_study_role(study=study, user=ben, role=Role.OWNER, actor=ada)
 
 
 def test_a_study_given_to_a_team_stays_with_it(ada, ben):
     lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ben)
-    study = rating_study("one", owner=ada)
+    study = studies.rating_study("one", owner=ada)
     give_to_team(study=study, team=lab, actor=ada)
     assert (study.team, visible(ben)) == (lab, [])
-    with refused(StudyUnfit, "other_team"):
+    with refused(exceptions.StudyUnfit, "other_team"):
         give_to_team(study=study, team=other, actor=ben)
 
 
@@ -83,7 +81,7 @@ RESPONSES = "item,system,context,response\nd0,alpha,Hello?,Hi.\nd0,beta,Hello?,Y
 
 @pytest.fixture
 def responses(tmp_path):
-    return write_file(tmp_path / "responses.csv", RESPONSES)
+    return importing.write_file(tmp_path / "responses.csv", RESPONSES)
 
 
 def run(command, *arguments, **options):
@@ -104,11 +102,11 @@ def test_an_import_that_names_no_owner_says_how_to_give_one(responses, ben):
 
 def test_an_owner_is_replaced_only_when_that_is_said(ada, ben):
     Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING, owner=ben)
-    with refused(StudyUnknown, slug="none"):
+    with refused(exceptions.StudyUnknown, slug="none"):
         run("assign_owner", "none", "ben")
     with refused_naming(CommandError, "'nobody'"):
         run("assign_owner", "s", "nobody")
-    with refused(StudyUnfit, "has_owner", naming=("'ben'", "--replace")):
+    with refused(exceptions.StudyUnfit, "has_owner", naming=("'ben'", "--replace")):
         run("assign_owner", "s", "ada")
     assert Study.objects.get().owner == ben
     run("assign_owner", "s", "ben")
@@ -119,7 +117,7 @@ def test_an_owner_is_replaced_only_when_that_is_said(ada, ben):
 
 @pytest.fixture
 def study(ada):
-    return rated_study(owner=ada, team=create_team(name="Lab", owner=ada))
+    return studies.rated_study(owner=ada, team=create_team(name="Lab", owner=ada))
 
 
 def last_entry(study):
@@ -129,16 +127,16 @@ def last_entry(study):
 
 @pytest.mark.slow
 def test_flags_are_recorded(study, ada):
-    flag_submissions(submissions=Submission.objects.of(study), reason="too fast", actor=ada)
+    flags.flag_submissions(submissions=Submission.objects.of(study), reason="too fast", actor=ada)
     assert last_entry(study) == ("submission.flag", study.slug, "ada")
     n = Submission.objects.of(study).count()
     entry = AuditEntry.objects.of(study.team).first()
     assert entry.details == {"n_submissions": n, "reason": "too fast"}
-    unflag_submissions(submissions=Submission.objects.of(study), actor=ada)
+    flags.unflag_submissions(submissions=Submission.objects.of(study), actor=ada)
     assert last_entry(study) == ("submission.unflag", study.slug, "ada")
     # Nothing is recorded of a study without a team.
-    n_entries, alone = AuditEntry.objects.count(), rated_study("alone", owner=ada)
-    flag_submissions(submissions=Submission.objects.of(alone), reason="too fast", actor=ada)
+    n_entries, alone = AuditEntry.objects.count(), studies.rated_study("alone", owner=ada)
+    flags.flag_submissions(submissions=Submission.objects.of(alone), reason="too fast", actor=ada)
     assert AuditEntry.objects.count() == n_entries
 
 

@@ -9,13 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from annotation import disagreement, frames, units
 from annotation.agreement import _across, round_agreement, rounds_of, study_agreement
-from annotation.disagreement import unit_table
-from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Judgment, Question, Study, Submission
 from annotation.protocols.validation import document_faults
-from annotation.units import judged_units
 from presentation.records import plain_records
 from stats.agreement import CiMethod, Reason
 from tests.annotation import studies
@@ -360,12 +358,12 @@ def test_agreement_knows_the_order_and_leaves_out_who_could_not_judge(graded):
 
 def test_an_answer_that_nothing_can_be_said_is_no_judgment_or_label(graded, admin_user):
     assert Judgment.objects.of(graded).count() == 24
-    frame = judgment_frame(graded)
+    frame = frames.judgment_frame(graded)
     assert len(frame) == 22
     assert frame["value"].max() == 3
-    assert judged_units(graded.questions.get(), frame).categories == [0, 1, 2, 3]
+    assert units.judged_units(graded.questions.get(), frame).categories == [0, 1, 2, 3]
     # Disputes are measured on the grades alone.
-    table = unit_table(graded.questions.get())
+    table = disagreement.unit_table(graded.questions.get())
     assert len(table) == 10
     assert table["spread"].max() == pytest.approx(2 / 3)
     question = graded.questions.get()

@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation import exceptions, imports, models
 from annotation.readers.drafts import StudyDraft
-from annotation.readers.tool_exports import questions, studies
-from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports import entries, questions, studies
 from tests.annotation.importing import as_zip, write_file
 from tests.annotation.tool_export_drafts import FOLDER, counts, read_draft, written_file
 
@@ -72,13 +71,13 @@ BATCH: dict[str, Any] = {
     "Answer.fit.yes": "true", "Answer.taskAnswers": FORM,
 }  # fmt: skip
 TABLE: dict[str, Any] = {"item": "i", "system": "s", "who": "w", "round": "1", "value": "2"}
-PLAIN = FieldNames(item=("item",), annotator="who", system="system", values=("value",))
+PLAIN = entries.FieldNames(item=("item",), annotator="who", system="system", values=("value",))
 JSON_EXPORTS = {
-    "argilla": ("argilla", ARGILLA, FieldNames()),
-    "argilla-api": ("argilla", ARGILLA_API, FieldNames()),
-    "label-studio": ("label-studio", LABEL_STUDIO, FieldNames()),
-    "doccano": ("doccano", DOCCANO, FieldNames()),
-    "doccano-by-user": ("doccano", DOCCANO_BY_USER, FieldNames()),
+    "argilla": ("argilla", ARGILLA, entries.FieldNames()),
+    "argilla-api": ("argilla", ARGILLA_API, entries.FieldNames()),
+    "label-studio": ("label-studio", LABEL_STUDIO, entries.FieldNames()),
+    "doccano": ("doccano", DOCCANO, entries.FieldNames()),
+    "doccano-by-user": ("doccano", DOCCANO_BY_USER, entries.FieldNames()),
     "csv": ("csv", [TABLE, TABLE | {"item": "j"}], PLAIN),
 }
 EMPTY = [[], {}, "", None, [""], [None], [[]], [{}], 0, False]
@@ -142,7 +141,7 @@ def altered(
     return value
 
 
-def read(path: Path, tool: str, fields: FieldNames, **options: Any) -> StudyDraft | None:
+def read(path: Path, tool: str, fields: entries.FieldNames, **options: Any) -> StudyDraft | None:
     """What an export is read and imported as; None if it is refused, which needs a code."""
     try:
         with transaction.atomic():
@@ -194,7 +193,7 @@ def test_any_value_anywhere_is_imported_or_refused(tmp_path, name, data):
 def test_any_cell_of_a_batch_or_table_is_imported_or_refused(tmp_path, data):
     batch = BATCH | {"Answer.taskAnswers": json.dumps(data.draw(altered(FORM)))}
     tool, row, fields = data.draw(
-        st.sampled_from([("mturk", batch, FieldNames()), ("csv", TABLE, PLAIN)])
+        st.sampled_from([("mturk", batch, entries.FieldNames()), ("csv", TABLE, PLAIN)])
     )
     cells = st.sampled_from(["", "[]", "{}", "null", "[[1, 2]]", "[[[1, 2]]]", "[{}]"]) | TEXTS
     rows = [row | data.draw(st.dictionaries(st.sampled_from(sorted(row)), cells, max_size=3))
@@ -219,7 +218,7 @@ def test_any_bytes_are_imported_or_refused(tmp_path, tool, data):
     content = whole[:start] + data.draw(st.binary(max_size=20)) + whole[start + n :]
     suffix = data.draw(st.sampled_from([".json", ".jsonl", ".csv", ".tsv", ".zip", ".json.gz"]))
     path = write_file(tmp_path / f"export{suffix}", content)
-    read(path, tool, PLAIN if tool == "csv" else FieldNames())
+    read(path, tool, PLAIN if tool == "csv" else entries.FieldNames())
 
 
 def n_of(value: Any) -> int:
@@ -393,7 +392,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {"argilla": argilla, "label-studio": la
 
 def drafted(tmp_path: Path, tool: str, records: list[dict[str, Any]], **options: Any) -> StudyDraft:
     path = written_file(tmp_path, records)
-    draft = read(path, tool, FieldNames(), **options)
+    draft = read(path, tool, entries.FieldNames(), **options)
     assert draft is not None
     imports.import_study(draft=draft, path=path, slug="s", title="S", owner=None)
     return draft
@@ -435,7 +434,7 @@ def test_an_empty_text_is_no_category_and_may_be_a_written_answer(tmp_path):
 def test_parts_of_a_form_that_cannot_be_read_are_counted(tmp_path):
     form = [{"category": [{"label": "pos"}], "none": {}, "rating": 2}]
     row = BATCH | {"Answer.taskAnswers": json.dumps(form)}
-    draft = read(written_file(tmp_path, row, "export.jsonl"), "mturk", FieldNames())
+    draft = read(written_file(tmp_path, row, "export.jsonl"), "mturk", entries.FieldNames())
     assert draft is not None
     assert {question.name for question in draft.questions} == {"tone", "rating", "fit"}
     places = {code: group.places for code, group in draft.report.parts.items()}

@@ -5,8 +5,7 @@ from contextlib import closing
 import pytest
 from django.db import connection
 
-from annotation.imports import ImportResult, import_study
-from annotation.models import Candidate, Item
+from annotation import imports, models
 from annotation.readers.item_files import read_responses
 from tests.annotation.studies import rating_study
 
@@ -24,12 +23,12 @@ def test_a_file_is_imported_once_however_many_import_it(tmp_path, is_new):
         rating_study("shared", n_items=0)
     barrier = threading.Barrier(AT_ONCE)
 
-    def run(_: int) -> ImportResult:
+    def run(_: int) -> imports.ImportResult:
         with closing(connection):
             barrier.wait(timeout=30)
-            return import_study(draft=draft, path=path, slug="shared")
+            return imports.import_study(draft=draft, path=path, slug="shared")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(run, range(AT_ONCE)))
     assert sorted(imported.n_items for imported in results) == [0, 0, 500]
-    assert Item.objects.count() == Candidate.objects.count() == 500
+    assert models.Item.objects.count() == models.Candidate.objects.count() == 500

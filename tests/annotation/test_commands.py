@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.commandline import main
-from tests.annotation.importing import numbers_in, write_file
-from tests.annotation.studies import rated_study, ticked_study
+from tests.annotation import importing, studies
 from tests.processes import ROOT as ROOT, run_python
 
 Captured = pytest.CaptureFixture[str]
@@ -34,7 +33,7 @@ def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path):
 @pytest.mark.slow
 def test_a_bad_file_or_a_database_without_tables_ends_a_command_with_2(tmp_path):
     database = tmp_path / "db.sqlite3"
-    path = write_file(tmp_path / "bad.csv", "item,system\n")
+    path = importing.write_file(tmp_path / "bad.csv", "item,system\n")
     ended = manage("import_responses", str(path), "--study", "s", database=database)
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
     assert all(part in ended.stderr for part in ("Line 1 of bad.csv", "context, response"))
@@ -49,13 +48,13 @@ def test_a_bad_file_or_a_database_without_tables_ends_a_command_with_2(tmp_path)
 class TestInProcess:
     @pytest.fixture
     def responses(self, tmp_path: Path) -> Path:
-        return write_file(
+        return importing.write_file(
             tmp_path / "responses.csv", "item,system,context,response\nd0,alpha,hi,ho\n"
         )
 
     def test_a_good_file_ends_with_0_and_a_bad_one_with_2(self, responses, tmp_path, capsys):
         assert exit_code("import_responses", responses, "--study", "s") == 0
-        assert numbers_in(capsys.readouterr().out)[0] == 1
+        assert importing.numbers_in(capsys.readouterr().out)[0] == 1
         for command in ("responses", "alternatives", "altereval", "judgments", "mturk_batch"):
             path = tmp_path / ("a.jsonl" if command == "alternatives" else "a.csv")
             for content in (b"\xff", b"a,b\n1,2\n"):
@@ -84,10 +83,10 @@ class TestInProcess:
         assert "Traceback" not in errors
 
     def test_qrels_are_exported_and_counted(self, tmp_path, capsys):
-        ticked_study("ticked")
+        studies.ticked_study("ticked")
         path = tmp_path / "qrels.txt"
         assert exit_code("export_qrels", "ticked", "--output", path, "--rule", "any") == 0
-        assert numbers_in(capsys.readouterr().out.removeprefix(str(path))) == [2, 5, 2, 1]
+        assert importing.numbers_in(capsys.readouterr().out.removeprefix(str(path))) == [2, 5, 2, 1]
         assert path.read_text().splitlines()[0] == "boot 0 clog 1"
 
     @pytest.mark.parametrize(
@@ -104,8 +103,8 @@ class TestInProcess:
     def test_qrels_that_cannot_be_exported_end_with_2(
         self, tmp_path, monkeypatch, capsys, arguments, named
     ):
-        ticked_study("ticked")
-        rated_study("rated")
+        studies.ticked_study("ticked")
+        studies.rated_study("rated")
         monkeypatch.chdir(tmp_path)
         assert exit_code("export_qrels", *arguments) == 2
         errors = capsys.readouterr().err

@@ -8,12 +8,10 @@ import pytest
 from django.db.models import Model
 
 from accounts.models import User
+from annotation import exceptions, frames
 from annotation.bulk import insert_rows
-from annotation.exceptions import ImportRefused, ProtocolInvalid
-from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Picture, Question, Study, Submission
-from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import current_document
+from annotation.protocols import templates, versions
 from tests.annotation.importing import (
     assert_imported_once,
     assert_refused,
@@ -346,12 +344,12 @@ def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write):
 def test_a_template_says_what_a_new_study_asks(write):
     command_output("import_alternatives", write(BOOT), study="s", protocol="alternatives")
     study = Study.objects.get()
-    assert current_document(study) == read_protocol("alternatives")
+    assert versions.current_document(study) == templates.read_protocol("alternatives")
     assert [question.kind for question in study.questions.all()] == ["selection"]
 
 
 def test_a_protocol_for_another_kind_of_study_imports_nothing(write):
-    with refused_with_faults(ProtocolInvalid, "not_one_selection"):
+    with refused_with_faults(exceptions.ProtocolInvalid, "not_one_selection"):
         command_output("import_alternatives", write(BOOT), study="s", protocol="preference")
     assert not Study.objects.exists()
     rated_study("rated")
@@ -403,7 +401,7 @@ def test_turns_become_items_with_what_was_said_before(tmp_path):
     [_, second, _] = study.items.order_by("position")
     assert second.key == "kbrd_redial_0a1b-22 3"
     assert second.context == "User: A film?\nAssistant: Airplane!\nUser: Seen."
-    frame = judgment_frame(study)
+    frame = frames.judgment_frame(study)
     rows = {
         (row.item, row.system, row.question): row.value for row in frame.itertuples(index=False)
     }
@@ -423,7 +421,7 @@ def test_dialogues_become_items_of_their_own(tmp_path):
     file = written(tmp_path)
     said = command_output("import_crsarena_eval", file, study="dialogues", level="dialogues")
     assert "explanation" in said
-    frame = judgment_frame(Study.objects.get())
+    frame = frames.judgment_frame(Study.objects.get())
     assert len(frame) == 10
     overall = frame[frame["question"] == "dialogue_overall"]
     expected = {"kbrd_redial": 4, "chatgpt_opendialkg": 3}
@@ -460,7 +458,7 @@ REFUSED_DIALOGUES: list[tuple[Any, str, str | None]] = [
 
 @pytest.mark.parametrize(("dialogues", "code", "field"), REFUSED_DIALOGUES)
 def test_another_layout_is_refused(tmp_path, dialogues, code, field):
-    with refused(ImportRefused, code) as caught:
+    with refused(exceptions.ImportRefused, code) as caught:
         command_output("import_crsarena_eval", written(tmp_path, dialogues), study="other")
     assert (caught.value.field or "").endswith(field or "")
     assert not Study.objects.exists()

@@ -14,8 +14,7 @@ from annotation.exceptions import ImportRefused
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import Annotator, Item, Judgment, Study, Submission
 from annotation.readers.mturk_batch import read_mturk_batch
-from tests.annotation import importing
-from tests.annotation.studies import alternatives_study, rated_study
+from tests.annotation import importing, studies
 from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
@@ -178,7 +177,7 @@ def test_answers_may_follow_the_items(write):
     importing.command_output("import_mturk_batch", path, study="two")
     names = Annotator.objects.values_list("pseudonym", flat=True)
     assert len(set(names)) == len(names) == 4
-    alternatives_study("pools")
+    studies.alternatives_study("pools")
     for items_only in (True, False):
         assert_batch_refused(path, "other_kind", study="pools", items_only=items_only)
 
@@ -453,7 +452,7 @@ def test_missing_columns_are_refused(tmp_path):
 
 
 def test_released_judgments_do_not_join_a_study_of_ratings(release):
-    rated_study("rated")
+    studies.rated_study("rated")
     importing.assert_refused("import_altereval", release, "other_kind", study="rated")
     importing.command_output("import_altereval", release, study="shoes")
     release.write_text(RELEASED.replace("H1,True,False", "H1,True,True"))

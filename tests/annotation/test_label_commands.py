@@ -3,8 +3,7 @@ import json
 import pytest
 
 from annotation.models import LabelSet
-from tests.annotation.importing import numbers_in
-from tests.annotation.studies import rated_study, ticked_study
+from tests.annotation import importing, studies
 from tests.annotation.test_commands import exit_code
 
 # Commands close their connections when they end, which a test's transaction would not survive.
@@ -12,13 +11,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_labels_are_made_and_counted(capsys):
-    ticked_study("ticked")
+    studies.ticked_study("ticked")
     command = ("label_study", "ticked", "--method", "majority")
     for _ in range(2):
         assert exit_code(*command) == 0
-        assert numbers_in(capsys.readouterr().out) == [1, 5, 0]
+        assert importing.numbers_in(capsys.readouterr().out) == [1, 5, 0]
     assert LabelSet.objects.count() == 1
-    rated_study("rated")
+    studies.rated_study("rated")
     assert exit_code("label_study", "rated", "--method", "mean", "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record == record | {"version": 1, "n_labels": 6, "n_adjudicated": 0, "is_new": True}
@@ -28,13 +27,13 @@ def test_labels_are_made_and_counted(capsys):
 
 
 def test_labels_are_exported_and_made_qrels(tmp_path, capsys):
-    ticked_study("ticked")
+    studies.ticked_study("ticked")
     exit_code("label_study", "ticked", "--method", "majority")
     for command, counts in (("export_labels", [5, 1]), ("export_qrels", [2, 5, 2, 1, 1])):
         path = tmp_path / command
         capsys.readouterr()
         assert exit_code(command, "ticked", "--labels", 1, "--output", path) == 0
-        assert numbers_in(capsys.readouterr().out.removeprefix(str(path))) == counts
+        assert importing.numbers_in(capsys.readouterr().out.removeprefix(str(path))) == counts
     assert len((tmp_path / "export_labels").read_text().splitlines()) == 6
     assert path.read_text().splitlines()[0] == "boot 0 clog 1"
 
@@ -57,7 +56,7 @@ WITH_LABELS = ("ticked", "--labels", "1", "--output", "o")
     ],
 )
 def test_what_cannot_be_labelled_ends_with_2(tmp_path, monkeypatch, capsys, arguments, named):
-    ticked_study("ticked")
+    studies.ticked_study("ticked")
     monkeypatch.chdir(tmp_path)
     assert exit_code(*arguments) == 2
     assert named in capsys.readouterr().err

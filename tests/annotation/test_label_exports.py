@@ -14,8 +14,7 @@ import json
 
 import pytest
 
-from annotation.readers.drafts import Faults
-from annotation.readers.formats import FileFormat
+from annotation.readers import drafts, formats
 from annotation.readers.tool_exports.entries import Export, FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.recognition import TABLE, opened_export
@@ -217,8 +216,8 @@ RECOGNIZED = {
 
 @pytest.mark.parametrize("name", RECOGNIZED)
 def test_uploads_are_recognized_and_read_like_files_of_commands(name):
-    path, faults = FOLDER / name, Faults()
-    with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
+    path, faults = FOLDER / name, drafts.Faults()
+    with opened_export(path, "", formats.FileFormat(), faults.add, most_bytes=10**6) as opened:
         assert opened.tool == RECOGNIZED[name]
         if opened.tool != TABLE:
             export = Export(opened.path, FieldNames(), rows=opened.rows, report=opened.report)
@@ -247,7 +246,7 @@ def test_the_command_imports_each_and_reports_the_reading():
 
 
 def test_a_table_of_labels_with_a_time_is_no_form(tmp_path):
-    path, faults = tmp_path / "labels.csv", Faults()
+    path, faults = tmp_path / "labels.csv", drafts.Faults()
     path.write_text("Timestamp,annotator,item,value\n2026-01-05,ann,i1,3\n")
-    with opened_export(path, "", FileFormat(), faults.add, most_bytes=10**6) as opened:
+    with opened_export(path, "", formats.FileFormat(), faults.add, most_bytes=10**6) as opened:
         assert opened.tool == TABLE

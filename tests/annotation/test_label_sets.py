@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from annotation.disputes import decide
-from annotation.exceptions import DecisionRefused, LabelSetUnknown, QuestionUnknown, StudyUnfit
-from annotation.exports import labels_csv, labels_json, write_labels
+from annotation import disputes, exceptions, exports
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Adjudication, Candidate, LabelSet, Question, Study, Submission
 from retrieval.exports.qrels import label_source, qrels_of, study_qrels
@@ -47,7 +45,7 @@ def values_of(label_set: LabelSet) -> dict[str, float]:
 def overrule(study: Study, key: str, value: float, by: User, **options: Any) -> Adjudication:
     options = {"question": study.question(), **options}
     candidate = Candidate.objects.get(item__study=study, key=key)
-    return decide(candidate=candidate, value=value, decided_by=by, **options)
+    return disputes.decide(candidate=candidate, value=value, decided_by=by, **options)
 
 
 def test_each_judged_candidate_gets_one_label(judged_by_three):
@@ -68,7 +66,7 @@ def test_each_judged_candidate_gets_one_label(judged_by_three):
     ratings = make(studies.rated_study(), Rule(method="mean"))
     first = ratings.labels.first()
     assert (first.value, first.se, first.probability) == (22.5, 2.5, None)
-    with pytest.raises(StudyUnfit):
+    with pytest.raises(exceptions.StudyUnfit):
         qrels_of(label_source(ratings))
 
 
@@ -144,24 +142,24 @@ def test_every_rule_of_a_level_labels_every_candidate(level):
 
 def test_a_rule_that_does_not_fit_is_refused():
     study = studies.ticked_study()
-    with refused(StudyUnfit, "unfit_method"):
+    with refused(exceptions.StudyUnfit, "unfit_method"):
         make(study, Rule(method="mean"))
-    with refused(StudyUnfit, "not_judged"):
+    with refused(exceptions.StudyUnfit, "not_judged"):
         make(study, Rule(method="majority", round=2))
     make(study)
-    with refused(QuestionUnknown, name="wit", known=["acceptable"]):
+    with refused(exceptions.QuestionUnknown, name="wit", known=["acceptable"]):
         study.question("wit")
-    with refused(LabelSetUnknown, version=7, known=[1]):
+    with refused(exceptions.LabelSetUnknown, version=7, known=[1]):
         LabelSet.objects.of(study).numbered(7)
 
 
 def test_csv_and_json_hold_the_same_labels(judged_by_three, tmp_path):
     label_set = make(judged_by_three)
-    write_labels(label_set, tmp_path / "labels.json")
-    write_labels(label_set, tmp_path / "labels.csv")
+    exports.write_labels(label_set, tmp_path / "labels.json")
+    exports.write_labels(label_set, tmp_path / "labels.csv")
     written = json.loads((tmp_path / "labels.json").read_text())
-    assert written == json.loads("".join(labels_json(label_set)))
-    table = "".join(labels_csv(label_set))
+    assert written == json.loads("".join(exports.labels_json(label_set)))
+    table = "".join(exports.labels_csv(label_set))
     rows = list(csv.DictReader(table.splitlines()))
     assert [row["candidate"] for row in rows] == ["clog", "pump", "flat", "sole"]
     assert [row["category"] for row in rows] == ["yes", "yes", "no", "no"]
@@ -200,16 +198,16 @@ def test_a_decision_keeps_who_made_it_and_why_in_each_round(senior):
 def test_a_decision_that_cannot_be_made_is_refused(senior):
     study = studies.ticked_study()
     for value, code in ((-1, "off_scale"), (2, "off_scale"), (0.5, "between_categories")):
-        with refused(DecisionRefused, code):
+        with refused(exceptions.DecisionRefused, code):
             overrule(study, "clog", value, senior)
-    with refused(DecisionRefused, "off_scale"):
+    with refused(exceptions.DecisionRefused, "off_scale"):
         overrule(study, "clog", float("nan"), senior)
-    with refused(DecisionRefused, "other_study"):
+    with refused(exceptions.DecisionRefused, "other_study"):
         overrule(study, "clog", 1, senior, question=studies.rating_study().question())
     for round in (-1, 0, 2):
-        with refused(DecisionRefused, "not_judged"):
+        with refused(exceptions.DecisionRefused, "not_judged"):
             overrule(study, "clog", 1, senior, round=round)
     Submission.objects.of(study).update(status=Submission.Status.REJECTED)
-    with refused(DecisionRefused, "not_judged"):
+    with refused(exceptions.DecisionRefused, "not_judged"):
         overrule(study, "clog", 1, senior)
     assert not Adjudication.objects.exists()

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.bulk import DRAFTS_AT_ONCE
-from annotation.exports import ITEMS_AT_ONCE, judgment_rows
-from annotation.models import Judgment, Study
+from annotation import bulk, exports, models
 from annotation.readers.judgments import read_judgments
 from presentation.row_files import row_csv
 
@@ -16,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 MEGABYTE = 1 << 20
 # Two batches of items, and ten.
-SMALL, LARGE = 2 * DRAFTS_AT_ONCE, 10 * DRAFTS_AT_ONCE
+SMALL, LARGE = 2 * bulk.DRAFTS_AT_ONCE, 10 * bulk.DRAFTS_AT_ONCE
 PER_ITEM = 8
 # In megabytes: the smaller file is shorter than what is read at once, and so are its text and rows.
 BLOCK = 3
@@ -59,10 +57,10 @@ def test_files_of_any_size_need_the_same_memory(tmp_path):
         slug = f"of-{n_items}"
         reading = peak_of(partial(read_whole, path))
         importing = peak_of(partial(call_command, "import_judgments", path, study=slug))
-        study = Study.objects.named(slug)
-        assert Judgment.objects.of(study).count() == PER_ITEM * n_items
-        exporting = peak_of(partial(sum, map(len, row_csv(judgment_rows(study)))))
+        study = models.Study.objects.named(slug)
+        assert models.Judgment.objects.of(study).count() == PER_ITEM * n_items
+        exporting = peak_of(partial(sum, map(len, row_csv(exports.judgment_rows(study)))))
         peaks[n_items] = [reading, importing, exporting]
-    assert SMALL > 2 * ITEMS_AT_ONCE
+    assert SMALL > 2 * exports.ITEMS_AT_ONCE
     for small, large in zip(peaks[SMALL], peaks[LARGE], strict=True):
         assert large < small + BLOCK

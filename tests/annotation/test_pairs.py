@@ -7,8 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from annotation import agreement, exceptions, frames, imports, new_studies, units
-from annotation.models import Annotator, Candidate, Judgment, Picture, Study, Submission
+from annotation import agreement, exceptions, frames, imports, models, new_studies, units
 from annotation.pairs import item_sizes, with_pairs
 from annotation.protocols import documents, records
 from annotation.protocols.validation import document_faults
@@ -26,18 +25,18 @@ BALANCED = with_pairs(RATED, records.Pairs("balanced", per_item=1))
 pytestmark = pytest.mark.django_db
 
 
-def contents(study: Study) -> list[tuple[object, ...]]:
+def contents(study: models.Study) -> list[tuple[object, ...]]:
     of_item = ("key", "condition", "context", "reference", "picture__sha256", "position")
     of_candidate = ("key", "blind_key", "system", "text", "picture__sha256", "position")
     names = (*of_item, *(f"candidates__{name}" for name in of_candidate))
     return sorted(study.items.values_list(*names), key=repr)
 
 
-def pictured_study(n_items: int = 6) -> Study:
+def pictured_study(n_items: int = 6) -> models.Study:
     study = rating_study(n_items=n_items, systems=SYSTEMS, conditions=("formal", "casual"))
-    picture = Picture.objects.create(sha256="a" * 64, media_type="image/png", content=b"png")
+    picture = models.Picture.objects.create(sha256="a" * 64, media_type="image/png", content=b"png")
     study.items.filter(key="d1").update(picture=picture)
-    Candidate.objects.filter(item__key="d2", system="beta").update(picture=picture)
+    models.Candidate.objects.filter(item__key="d2", system="beta").update(picture=picture)
     return study
 
 
@@ -110,30 +109,30 @@ def test_pairs_that_cannot_be_are_refused():
 STRENGTHS = {"alpha": 1.0, "beta": 0.4, "gamma": -0.4, "delta": -1.0}
 
 
-def compared_study() -> Study:
+def compared_study() -> models.Study:
     """Balanced pairs of 60 items, each chosen by six people by the strengths."""
     study = rating_study(n_items=60, systems=tuple(STRENGTHS), questions=())
     save_draft(study=study, document=BALANCED)
     freeze(study=study)
     rng = Random(1)
-    people = [Annotator.objects.create(study=study, pseudonym=f"p{n}") for n in range(6)]
+    people = [models.Annotator.objects.create(study=study, pseudonym=f"p{n}") for n in range(6)]
     passes = [
-        Submission(item=item, annotator=person, raw="{}")
+        models.Submission(item=item, annotator=person, raw="{}")
         for item, person in product(study.items.prefetch_related("candidates"), people)
     ]
     judgments = []
     question = study.questions.get()
-    for each in Submission.objects.bulk_create(passes):
+    for each in models.Submission.objects.bulk_create(passes):
         left, right = each.item.candidates.all()
         chance = 1 / (1 + np.exp(STRENGTHS[right.system] - STRENGTHS[left.system]))
         is_left = rng.random() < chance
         judgments += [
-            Judgment(
+            models.Judgment(
                 submission=each, candidate=one, question=question, value=float(is_left == side)
             )
             for one, side in ((left, True), (right, False))
         ]
-    Judgment.objects.bulk_create(judgments)
+    models.Judgment.objects.bulk_create(judgments)
     return study
 
 

@@ -4,6 +4,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.exceptions import ProtocolInvalid
+from annotation.protocols import validation, versions
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.practice import (
     choosable_values,
@@ -13,10 +14,7 @@ from annotation.protocols.practice import (
 )
 from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.templates import parse_yaml, write_yaml
-from annotation.protocols.validation import document_faults
-from annotation.protocols.versions import freezing_faults
-from tests.annotation.importing import write_file
-from tests.annotation.studies import rating_study
+from tests.annotation import importing, studies
 
 WHOLE = """\
 assay_protocol: 1
@@ -125,9 +123,9 @@ def test_every_fault_is_said_at_its_line():
 
 @pytest.mark.django_db
 def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path, capsys):
-    rating_study()
+    studies.rating_study()
     text = WHOLE.replace("item: d0", "item: d9").replace("kind: yes_no", "kind: yes-no")
-    path = write_file(tmp_path / "protocol.yaml", text)
+    path = importing.write_file(tmp_path / "protocol.yaml", text)
     line = 1 + text.splitlines().index("      - item: d9")
     place = "qualifications.practice.items[2].item"
     with pytest.raises(ProtocolInvalid) as refused:
@@ -157,9 +155,9 @@ def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it():
 
 @pytest.mark.django_db
 def test_what_the_study_does_not_have_is_a_fault():
-    study = rating_study()
+    study = studies.rating_study()
     document = read_document(parse_yaml(WHOLE.replace("candidate: alpha", "candidate: x")).values)
-    (fault,) = freezing_faults(study, document)
+    (fault,) = versions.freezing_faults(study, document)
     assert fault.code == "unknown_candidate"
     assert fault.place == "qualifications.practice.items[2].candidates[1].candidate"
 
@@ -200,7 +198,7 @@ def case(**scores):
 
 
 def faults_of(*tests, **options):
-    faults = document_faults(protocol(*tests, **options))
+    faults = validation.document_faults(protocol(*tests, **options))
     return [(fault.place.removeprefix("qualifications.tests[1]."), fault.code) for fault in faults]
 
 
@@ -227,7 +225,7 @@ def test_a_right_value_may_be_the_label_of_an_answer():
     values["examples"] = [{"verdict": "bad", "candidate": "No.", "scores": {"polite": "no"}}]
     gold = {"kind": "gold", "question": "polite", "cases": [{"candidate": "No.", "value": "no"}]}
     values["checks"] = [gold]
-    assert document_faults(values) == []
+    assert validation.document_faults(values) == []
     document = read_document(values)
     (read,) = document.qualifications.tests[0].cases
     assert read.scores == {"polite": 1, "style": 1, "tone": 4, "fit": 80}
@@ -263,7 +261,7 @@ def test_a_wording_may_name_the_reference_that_its_case_has():
 def test_a_good_test_is_kept_whole():
     practice = {"title": "Practice", "retry_after_seconds": 0, "cases": [case(fit=80, tone=5)]}
     values = protocol(practice, {"cases": [case(fit=5)], "pass_percent": 100, "feedback": False})
-    assert document_faults(values) == []
+    assert validation.document_faults(values) == []
     assert plain_document(read_document(values)) == values
 
 
@@ -294,6 +292,6 @@ def test_titles_are_used_once_and_practice_items_are_not_named_by_key():
     assert code == "repeated_title"
     values = protocol()
     values["qualifications"] = {"practice_items": ["dialogue-3"]}
-    (fault,) = document_faults(values)
+    (fault,) = validation.document_faults(values)
     assert fault.code == "unknown_name"
     assert "'practice'" in fault.message

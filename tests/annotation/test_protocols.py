@@ -10,16 +10,8 @@ from django.db import IntegrityError, transaction
 from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid
-from annotation.models import Protocol, Question, Study
-from annotation.protocols import documents, markdown, templates, validation, versions
-from annotation.protocols.records import (
-    Completion,
-    Pairs,
-    ProtocolDocument,
-    ProtocolQuestion,
-    Qualifications,
-)
+from annotation import exceptions, models
+from annotation.protocols import documents, markdown, records, templates, validation, versions
 from tests.annotation import importing, studies
 from tests.codes import refused
 
@@ -74,13 +66,15 @@ BROKEN_AT = {
 }
 
 
-def line(name: str = "a", **options: object) -> ProtocolQuestion:
+def line(name: str = "a", **options: object) -> records.ProtocolQuestion:
     labels = {"low_label": "none", "high_label": "much"}
-    return ProtocolQuestion(name=name, kind="line", wording="How much?", **(labels | options))  # type: ignore[arg-type]
+    return records.ProtocolQuestion(
+        name=name, kind="line", wording="How much?", **(labels | options)
+    )  # type: ignore[arg-type]
 
 
-def document(*questions: ProtocolQuestion, **fields: object) -> ProtocolDocument:
-    return ProtocolDocument(title="Rate", questions=questions or (line(),), **fields)  # type: ignore[arg-type]
+def document(*questions: records.ProtocolQuestion, **fields: object) -> records.ProtocolDocument:
+    return records.ProtocolDocument(title="Rate", questions=questions or (line(),), **fields)  # type: ignore[arg-type]
 
 
 def test_the_schema_is_one_and_the_committed_file_is_it():
@@ -103,7 +97,7 @@ def test_the_schema_is_one_and_the_committed_file_is_it():
 def test_a_template_says_which_numbers_of_responses_do_not_fit_it(name, sizes, codes):
     template = templates.read_protocol(name)
     assert [each.code for each in templates.size_problems(template, *sizes)] == codes
-    paired = replace(template, pairs=Pairs())
+    paired = replace(template, pairs=records.Pairs())
     assert "not_two_responses" not in [each.code for each in templates.size_problems(paired, 2, 9)]
 
 
@@ -156,8 +150,8 @@ def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name):
     assert documents.read_document(again.values) == shipped
     assert documents.read_document(documents.plain_document(shipped)) == shipped
     # No template limits who can work or how often an item is judged.
-    assert replace(shipped.qualifications, practice=None) == Qualifications()
-    assert shipped.completion == Completion()
+    assert replace(shipped.qualifications, practice=None) == records.Qualifications()
+    assert shipped.completion == records.Completion()
 
 
 TEXT = st.text(
@@ -181,7 +175,9 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
 ):
     questions = (
         line(name, minimum=low, maximum=high),
-        ProtocolQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
+        records.ProtocolQuestion(
+            name=f"{name}2", kind="category", wording=wording, categories=(*labels,)
+        ),
     )
     before = document(*questions, instructions=instructions)
     read = documents.read_document(templates.parse_yaml(templates.write_yaml(before)).values)
@@ -222,10 +218,10 @@ def test_markdown_makes_no_html_of_html_and_runs_no_script():
 
 
 def test_a_file_that_is_not_there_names_the_templates(tmp_path):
-    with refused(FileRefused, "unknown_template", naming=templates.template_names()):
+    with refused(exceptions.FileRefused, "unknown_template", naming=templates.template_names()):
         templates.protocol_source(str(tmp_path / "none.yaml"))
     latin = importing.write_file(tmp_path / "latin.yaml", "title: caf\xe9".encode("latin-1"))
-    with refused(FileRefused, "wrong_encoding"):
+    with refused(exceptions.FileRefused, "wrong_encoding"):
         templates.read_protocol(str(latin))
 
 
@@ -233,19 +229,19 @@ def test_a_file_that_is_not_there_names_the_templates(tmp_path):
 
 
 @pytest.fixture
-def study(db: None) -> Study:
-    return Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
+def study(db: None) -> models.Study:
+    return models.Study.objects.create(slug="s", title="S", kind=models.Study.Kind.RATING)
 
 
-def freezing_codes(study: Study) -> set[tuple[object, str]]:
+def freezing_codes(study: models.Study) -> set[tuple[object, str]]:
     """The field and code of each fault that keeps the draft from being frozen."""
-    with pytest.raises(ProtocolInvalid) as caught:
+    with pytest.raises(exceptions.ProtocolInvalid) as caught:
         versions.freeze(study=study)
     return {(fault.path[-1], fault.code) for fault in caught.value.faults}
 
 
 def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study):
-    Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
+    models.Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
     question = versions.current_document(study).questions[0]
     assert (question.kind, question.maximum, question.level) == ("line", 5, "ordinal")
     assert question.low_label == ""
@@ -280,19 +276,19 @@ def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study):
     versions.save_draft(study=study, document=document())
     frozen = versions.freeze(study=study)
     frozen.document = {}
-    with pytest.raises(ProtocolFrozen):
+    with pytest.raises(exceptions.ProtocolFrozen):
         frozen.save()
-    with pytest.raises(ProtocolFrozen):
-        Protocol.objects.filter(pk=frozen.pk).update(document={})
-    with pytest.raises(ProtocolFrozen), transaction.atomic():
-        Protocol.objects.bulk_update([frozen], ["document"])
+    with pytest.raises(exceptions.ProtocolFrozen):
+        models.Protocol.objects.filter(pk=frozen.pk).update(document={})
+    with pytest.raises(exceptions.ProtocolFrozen), transaction.atomic():
+        models.Protocol.objects.bulk_update([frozen], ["document"])
     frozen.refresh_from_db()
     assert documents.fingerprint(frozen.document) == frozen.fingerprint
     # The database keeps one draft, and no frozen version without its number.
     versions.save_draft(study=study, document=document(line("b")))
     for number, values in ((3, {}), (1, {"fingerprint": "x"})):
         with pytest.raises(IntegrityError), transaction.atomic():
-            Protocol.objects.create(study=study, number=number, document={}, **values)
+            models.Protocol.objects.create(study=study, number=number, document={}, **values)
 
 
 def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db):
@@ -305,8 +301,8 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db):
     assert freezing_codes(study) == {("name", "judged_otherwise")}
     # Each of several categories is a column.
     several = {"name": "tone", "kind": "categories", "categories": ("kind", "rude")}
-    question = ProtocolQuestion(wording="Which?", **several)  # type: ignore[arg-type]
-    other = Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
+    question = records.ProtocolQuestion(wording="Which?", **several)  # type: ignore[arg-type]
+    other = models.Study.objects.create(slug="s", title="S", kind=models.Study.Kind.RATING)
     versions.save_draft(study=other, document=document(question))
     versions.freeze(study=other)
     rows = list(other.questions.values_list("name", "level", "categories"))

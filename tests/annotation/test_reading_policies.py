@@ -11,9 +11,8 @@ import pytest
 from django.core.management import CommandError
 
 from annotation.exceptions import AnnotationError, TableRefused
+from annotation.readers import policies, shapes
 from annotation.readers.label_tables import read_labels
-from annotation.readers.policies import Policies, Reading
-from annotation.readers.shapes import Columns
 from tests.annotation.importing import command_output
 from tests.codes import codes_of, refused, refused_naming
 from validation import plain_table as correlation
@@ -21,7 +20,7 @@ from validation import plain_table as correlation
 FIELD = Path(__file__).parent / "field"
 LABELS = ("--item=item", "--annotator=who", "--value=label")
 NOMINAL = (*LABELS, "--level=nominal")
-COLUMNS = Columns(("item",), ("who",), "label")
+COLUMNS = shapes.Columns(("item",), ("who",), "label")
 
 
 def answer(command: str, path: Path, *options: str) -> dict:
@@ -93,7 +92,7 @@ def test_a_column_per_annotator_becomes_a_row_per_label(options):
     found = answer("agreement", path, "--item=item", "--level=nominal", *options)
     assert [found[name] for name in ("n_items", "n_annotators", "n_judgments")] == [10, 3, 29]
     wide = pd.read_csv(path).melt("item", var_name="who", value_name="label").dropna()
-    long = read_labels(path, Columns(("item",)), kind="number")
+    long = read_labels(path, shapes.Columns(("item",)), kind="number")
     labels = zip(map(int, long.items), long.annotators, long.values, strict=True)
     assert set(labels) == set(wide.itertuples(index=False, name=None))
     assert found["reading"]["missing"] == {"": 1}
@@ -161,7 +160,7 @@ REPEATED = ("0,A,1", "0,A,2", "0,A,2", "0,B,1", "1,A,3", "1,B,3")
 )
 def test_one_of_the_repeated_labels_counts(tmp_path, repeats, value, n_used):
     path = table(tmp_path / "repeats.csv", *REPEATED)
-    reading = Reading(Policies(repeats=repeats))
+    reading = policies.Reading(policies.Policies(repeats=repeats))
     labels = read_labels(path, COLUMNS, kind="number", reading=reading)
     expected = [("0", "A"), ("0", "B"), ("1", "A"), ("1", "B")]
     assert list(zip(labels.items, labels.annotators, strict=True)) == expected
@@ -218,7 +217,7 @@ def test_a_missing_value_is_none_of_several(tmp_path):
     path = table(tmp_path / "outputs.csv", *rows, header="item,system,human,m")
     columns = correlation.Columns(("human",), ("m",), ("item",), ("system",))
     for repeats, values, n_used in (("first", [3, 0.1], 5), ("last", [5, 0.3], 4)):
-        reading = Reading(Policies(repeats=repeats))
+        reading = policies.Reading(policies.Policies(repeats=repeats))
         frame = correlation.read_outputs(path, columns, reading)
         assert frame[["human", "metric m"]].to_numpy()[0].tolist() == values
         assert len(frame) == 4

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers.coded_table import read_table
-from annotation.readers.drafts import Faults, ReadingReport
-from annotation.readers.formats import FileFormat
+from annotation.readers import coded_table, drafts, formats
 from annotation.readers.tables import each_row, opened_table, read_object, read_rows
 from tests.annotation.importing import altered_excel, as_excel, as_parquet, as_zip, write_file
 from tests.codes import refused
@@ -59,18 +57,18 @@ def as_ods(rows: list[list[str]], repeated: str = "") -> bytes:
 ROWS = [NAMES, *(list(record.values()) for record in RECORDS)]
 JSON_TEXT = json.dumps(RECORDS)
 JSON_LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
-CSV, JSON, LINES = (FileFormat(kind, "utf-8") for kind in ("csv", "json", "jsonl"))
+CSV, JSON, LINES = (formats.FileFormat(kind, "utf-8") for kind in ("csv", "json", "jsonl"))
 COMMAS, TABS = replace(CSV, delimiter=","), replace(CSV, delimiter="\t")
 SEMICOLONS, BARS = replace(CSV, delimiter=";"), replace(CSV, delimiter="|")
 WIDE, BARE = replace(TABS, encoding="utf-16"), replace(COMMAS, encoding="utf-16-le")
 WESTERN = replace(COMMAS, encoding="windows-1252")
 ZIPPED = replace(COMMAS, table="in/a.csv", tables=("in/a.csv",))
-SHEET = FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",))
-ODS = FileFormat("ods", sheet="Data", sheets=("Data",))
+SHEET = formats.FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",))
+ODS = formats.FileFormat("ods", sheet="Data", sheets=("Data",))
 PAGE = {"results": RECORDS, "count": 9, "next": "/2"}
 ARCHIVE = as_zip({"in/a.csv": as_csv(), "__MACOSX/in/a.csv": b"?"})
 # name of the file, content, the format that is found, codes of the report's notes
-FILES: list[tuple[str, bytes, FileFormat, list[str]]] = [
+FILES: list[tuple[str, bytes, formats.FileFormat, list[str]]] = [
     ("commas.csv", as_csv().encode(), COMMAS, []),
     ("mark.csv", as_csv().encode("utf-8-sig"), COMMAS, []),
     ("semicolons.csv", as_csv(";").encode(), SEMICOLONS, ["delimiter_guessed"]),
@@ -100,7 +98,7 @@ FILES: list[tuple[str, bytes, FileFormat, list[str]]] = [
     ("lines.jsonl", JSON_LINES.encode(), LINES, []),
     ("lines.txt", JSON_LINES.encode(), LINES, []),
     ("mark.jsonl", JSON_LINES.encode("utf-8-sig"), LINES, []),
-    ("table.parquet", as_parquet(pa.Table.from_pylist(RECORDS)), FileFormat("parquet"), []),
+    ("table.parquet", as_parquet(pa.Table.from_pylist(RECORDS)), formats.FileFormat("parquet"), []),
 ]
 
 
@@ -112,15 +110,15 @@ def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
 @pytest.mark.parametrize("case", FILES, ids=lambda case: case[0])
 def test_every_file_has_the_same_rows_and_columns(case, write):
     name, content, form, codes = case
-    path, report = write(name, content), ReadingReport()
+    path, report = write(name, content), drafts.ReadingReport()
     with opened_table(path) as table:
         assert table.form == form
-        assert [row.fields for row in table.rows(Faults())] == RECORDS
+        assert [row.fields for row in table.rows(drafts.Faults())] == RECORDS
     rows = read_rows(path, NAMES, report=report)
     assert [row.fields for row in rows] == RECORDS
     assert [note.code for note in report.notes] == codes
     assert (report.n_rows, report.n_used) == (3, 3)
-    columns = read_table(path, ["label", "who"])
+    columns = coded_table.read_table(path, ["label", "who"])
     assert columns.columns["label"].to_list() == [record["label"] for record in RECORDS]
     assert list(columns.lines) == [row.line for row in rows]
 
@@ -132,13 +130,13 @@ def test_header_rows_of_qualtrics_are_no_respondents(write):
         'ResponseId,Q1_1\nResponse ID,"How fluent\nis A?"\n'
         '"{""ImportId"": ""_recordId""}","{""ImportId"": ""Q1_1""}"\nR_0,1\nR_1,2\n',
     )
-    report = ReadingReport()
+    report = drafts.ReadingReport()
     rows = read_rows(path, ["Q1_1"], report=report)
     assert [(row.line, row.number("Q1_1")) for row in rows] == [(5, 1), (6, 2)]
     assert rows[0].source is not None
     assert rows[0].source.wording["Q1_1"] == "How fluent\nis A?"
     assert [note.code for note in report.notes] == ["qualtrics_header"]
-    assert len(read_table(path)) == report.n_rows == 2
+    assert len(coded_table.read_table(path)) == report.n_rows == 2
 
 
 def test_the_second_header_row_of_surveymonkey_names_the_options(write):
@@ -175,7 +173,7 @@ def test_records_of_a_json_array_and_rows_of_a_sheet_are_named(write):
 
 def test_decimal_commas_are_numbers_unless_commas_separate_columns(write):
     for name, content in (("a.csv", "k;n\na;1,5\n"), ("a.tsv", "k\tn\na\t1,5\n")):
-        report = ReadingReport()
+        report = drafts.ReadingReport()
         assert read_rows(write(name, content), report=report)[0].number("n") == 1.5
         assert report.notes[-1].code == "decimal_comma"
     assert read_rows(write("a.xlsx", as_excel([["n"], ["1,5"]])))[0].number("n") == 1.5
@@ -186,7 +184,7 @@ def test_decimal_commas_are_numbers_unless_commas_separate_columns(write):
 
 def test_each_row_that_is_skipped_has_a_count_and_a_place(write):
     path = write("a.csv", "a,b\n1,2\n,\n1,2,3\n\n4,5,,\n6\n")
-    report, faults = ReadingReport(), Faults()
+    report, faults = drafts.ReadingReport(), drafts.Faults()
     rows = list(each_row(path, on_fault=faults.add, report=report))
     assert [row.fields["a"] for row in rows] == ["1", "4"]
     assert (report.n_rows, report.n_used) == (5, 2)
@@ -198,7 +196,7 @@ def test_equal_faults_are_one_error_with_a_count_and_the_first_places(write):
     path = write("a.csv", "a,b\n" + "1\n" * 9 + "1,2\n")
     with refused(ImportRefused, "field_count", line=2, naming=("8", "Line 3", "Line 4")):
         read_rows(path)
-    faults = Faults()
+    faults = drafts.Faults()
     list(each_row(path, on_fault=faults.add))
     [group] = faults.groups.values()
     assert (group.code, group.n, group.places) == ("field_count", 9, ["Line 2", "Line 3", "Line 4"])
@@ -235,7 +233,7 @@ def test_columns_of_irregular_texts_are_those_of_the_rows(write):
         "a,b\n'=1,2\n",
     ):
         path = write("a.csv", content)
-        rows, columns = read_rows(path), read_table(path)
+        rows, columns = read_rows(path), coded_table.read_table(path)
         assert list(columns.lines) == [row.line for row in rows]
         for name in ("a", "b"):
             assert columns.columns[name].to_list() == [row.fields[name] for row in rows]
@@ -250,7 +248,7 @@ LINES = st.lists(CELLS, min_size=1, max_size=3)
 def test_columns_and_rows_agree_on_any_text(write, lines, end):
     path = write("a.csv", end.join(["a,b", *(",".join(line) for line in lines)]))
     results: list[Any] = []
-    for read in (lambda: read_rows(path), lambda: read_table(path)):
+    for read in (lambda: read_rows(path), lambda: coded_table.read_table(path)):
         try:
             results.append(read())
         except ImportRefused as error:
@@ -296,7 +294,7 @@ def test_damaged_files_end_in_codes_and_every_row_is_counted(write, file):
     path, start = write(*file), time.process_time()
     codes: list[str] = []
     for flat in (False, True):
-        report, faults, n_used = ReadingReport(), Faults(), 0
+        report, faults, n_used = drafts.ReadingReport(), drafts.Faults(), 0
         try:
             with opened_table(path, most_bytes=1024**2, report=report) as table:
                 rows = table.rows(faults) if flat else table.records(on_fault=faults.add)
@@ -307,7 +305,7 @@ def test_damaged_files_end_in_codes_and_every_row_is_counted(write, file):
             codes.append(error.code)
         codes += [fault.code for fault in faults.first]
         assert report.n_rows == n_used + sum(each.n for each in report.left_out.values())
-    for read in (read_table, read_object):
+    for read in (coded_table.read_table, read_object):
         try:
             read(path)
         except AnnotationError as error:
@@ -347,11 +345,11 @@ def test_long_texts_of_parquet_are_not_all_in_memory(write):
     path = write("a.parquet", as_parquet({"a": pa.DictionaryArray.from_arrays(codes, [text])}))
     tracemalloc.start()
     assert sum(len(row.fields["a"]) for row in each_row(path)) == 2000 * 2**20
-    assert len(read_table(path)) == 2000
+    assert len(coded_table.read_table(path)) == 2000
     _now, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 200 * 2**20
-    faults = Faults()
+    faults = drafts.Faults()
     with opened_table(path) as table:
         assert len([row.line for row in table.rows(faults)]) < 2000
     assert [fault.code for fault in faults.first] == ["unpacked_too_large"]
@@ -386,12 +384,12 @@ def test_a_field_that_an_object_has_twice_is_refused(write, content):
 
 def test_records_with_ever_new_fields_cannot_fill_the_memory(write):
     path = write("a.jsonl", "".join(f'{{"field {n}": {n}}}\n' for n in range(17_000)))
-    faults = Faults()
+    faults = drafts.Faults()
     with opened_table(path) as table:
         assert sum(1 for _row in table.rows(faults)) < 17_000
     assert [fault.code for fault in faults.first] == ["too_many_columns"]
     with refused(ImportRefused, "too_many_columns"):
-        read_table(path)
-    table = read_table(write("b.jsonl", '{"a": "x"}\n{"b": ""}\n{"a": "x", "b": 1}\n'))
+        coded_table.read_table(path)
+    table = coded_table.read_table(write("b.jsonl", '{"a": "x"}\n{"b": ""}\n{"a": "x", "b": 1}\n'))
     columns = {name: words.to_list() for name, words in table.columns.items()}
     assert columns == {"a": ["x", "", "x"], "b": ["", "", 1]}

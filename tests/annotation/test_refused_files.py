@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.readers import drafts, item_files, judgments, mturk_batch, pooled_batch
+from annotation import exceptions, readers
 from annotation.readers.tables import read_object, read_rows
 from error_codes import CodedText
 from presentation.files import FileUnwritable, require_writable, write_whole
@@ -25,11 +24,11 @@ COMMANDS = (
     "import_mturk_batch",
 )
 READERS = (
-    item_files.read_responses,
-    item_files.read_alternatives,
-    pooled_batch.read_pooled_batch,
-    judgments.read_judgments,
-    partial(mturk_batch.read_mturk_batch, context="C"),
+    readers.item_files.read_responses,
+    readers.item_files.read_alternatives,
+    readers.pooled_batch.read_pooled_batch,
+    readers.judgments.read_judgments,
+    partial(readers.mturk_batch.read_mturk_batch, context="C"),
 )
 HEADER = b"item,system,context,response\n"
 FIELDS = HEADER.strip()
@@ -133,7 +132,7 @@ def test_a_command_refuses_what_is_not_its_file(tmp_path, command):
         path = tmp_path / f"file{suffix}"
         for content in (b"", b"\xef\xbb\xbf", b"\xff\xfe\x00", b"item\n", b"[]\n"):
             path.write_bytes(content)
-            with pytest.raises(ImportRefused) as caught:
+            with pytest.raises(exceptions.ImportRefused) as caught:
                 command_output(command, path, study="s")
             assert path.name in str(caught.value)
     assert everything() == before
@@ -143,10 +142,10 @@ def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path):
     path = tmp_path / "data.json"
     for read, text in ((read_object, '{\n"a": 1,\n"b": x}'), (read_rows, '[\n{"a": 1,\n"b": x}]')):
         path.write_text(text)
-        with refused(ImportRefused, "not_json", line=3):
+        with refused(exceptions.ImportRefused, "not_json", line=3):
             read(path)
     # A file without a name is called by its path.
-    with refused(ImportRefused, "not_file") as caught:
+    with refused(exceptions.ImportRefused, "not_file") as caught:
         read_rows(Path())
     assert str(caught.value).startswith(".:")
 
@@ -162,7 +161,7 @@ def test_only_a_finite_number_is_read(tmp_path):
     for number in ("", "x", "1,5", "1_000", *codes):
         path.write_text(f'n,m\n1,"{number}"\n')
         [row] = read_rows(path)
-        with refused(ImportRefused, codes.get(number, "not_number"), line=2, field="m"):
+        with refused(exceptions.ImportRefused, codes.get(number, "not_number"), line=2, field="m"):
             row.number("m")
     for text, value in ((" 1.5 ", 1.5), ("-2e3", -2000.0), ("1e15", 1e15)):
         path.write_text(f"n\n{text}\n")
@@ -240,16 +239,16 @@ def test_any_json_is_handled(tmp_path, read, changes):
 
 
 def _is_read_or_refused(read: Any, path: Path) -> None:
-    refusal: AnnotationError | None = None
+    refusal: exceptions.AnnotationError | None = None
     try:
         draft = read(path)
-    except AnnotationError as error:
+    except exceptions.AnnotationError as error:
         refusal = error
     if refusal is not None:
         assert path.name in str(refusal)
-        assert isinstance(refusal, ImportRefused) or refusal.code == "no_context"
+        assert isinstance(refusal, exceptions.ImportRefused) or refusal.code == "no_context"
     else:
-        assert isinstance(draft, drafts.StudyDraft)
+        assert isinstance(draft, readers.drafts.StudyDraft)
         assert draft.items
 
 
@@ -301,7 +300,7 @@ SPAN = CodedText("spans are not read yet", "spans")
 
 
 def test_a_report_counts_all_rows_and_is_made_again_of_its_plain_form():
-    report = drafts.ReadingReport(n_rows=5597, policies={"repeats": "refuse"})
+    report = readers.drafts.ReadingReport(n_rows=5597, policies={"repeats": "refuse"})
     for line in range(2, 7):
         report.leave_out(NO_ITEM, f"line {line}")
     report.leave_out_part(SPAN, "record 3", n=12)
@@ -314,7 +313,7 @@ def test_a_report_counts_all_rows_and_is_made_again_of_its_plain_form():
     assert report.missing.total() == 34
     assert [note.code for note in report.notes] == ["case"]
     plain = json.loads(json.dumps(report.plain()))
-    assert drafts.ReadingReport.from_plain(plain) == report
+    assert readers.drafts.ReadingReport.from_plain(plain) == report
     left_out = {"code": "no_item", "reason": str(NO_ITEM), "n": 5}
     assert plain["left_out"] == [left_out | {"places": ["line 2", "line 3", "line 4"]}]
     assert plain["n_rows"] == plain["n_used"] + sum(each["n"] for each in plain["left_out"])

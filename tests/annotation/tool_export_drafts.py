@@ -5,9 +5,7 @@ from typing import Any
 
 from annotation.readers.drafts import ReadingReport, StudyDraft
 from annotation.readers.policies import Policies
-from annotation.readers.tool_exports.entries import FieldNames
-from annotation.readers.tool_exports.questions import QuestionSettings
-from annotation.readers.tool_exports.studies import read_tool_export
+from annotation.readers.tool_exports import entries, questions, studies
 from tests.annotation.importing import write_file
 
 FOLDER = Path(__file__).parent / "tool_exports"
@@ -17,16 +15,16 @@ FIELD = Path(__file__).parent / "field"
 def read_draft(
     path: Path,
     tool: str,
-    fields: FieldNames | None = None,
+    fields: entries.FieldNames | None = None,
     policies: Policies | None = None,
     **settings: Any,
 ) -> StudyDraft:
     """The study that an export makes; annotators keep their names."""
-    return read_tool_export(
+    return studies.read_tool_export(
         path,
         tool,
-        fields=fields or FieldNames(),
-        settings=QuestionSettings(**settings),
+        fields=fields or entries.FieldNames(),
+        settings=questions.QuestionSettings(**settings),
         policies=policies,
         keep_names=True,
     )
@@ -80,11 +78,11 @@ Answers = dict[tuple[str, str], dict[str, Any]]
 
 
 def read_fixture(name: str, tool: str, *, answers: str = "", **fields: Any) -> StudyDraft:
-    return read_tool_export(
+    return studies.read_tool_export(
         FOLDER / name,
         tool,
-        fields=FieldNames(**fields),
-        settings=QuestionSettings(),
+        fields=entries.FieldNames(**fields),
+        settings=questions.QuestionSettings(),
         answers=answers,
     )
 

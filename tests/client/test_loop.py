@@ -11,7 +11,7 @@ from tests.annotation import importing, studies
 from tests.codes import refused, refused_naming
 from tests.marketplace.conftest import assert_ledger_balances
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 TERMS = {"how": "rest", "reward_usd": "0.20", "max_assignments": 2}
 
 
@@ -36,7 +36,6 @@ def funds(connection):
     return connections.balance_usd(connections.client_of(connection))
 
 
-@pytest.mark.slow
 def test_a_study_is_launched_answered_decided_on_and_read(client, study, live_server):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
@@ -64,7 +63,6 @@ def test_a_study_is_launched_answered_decided_on_and_read(client, study, live_se
     assert_ledger_balances()
 
 
-@pytest.mark.slow
 def test_the_same_key_spends_once(client, study, connection, live_server):
     mine, before = client.study("ratings"), funds(connection)
     preview = mine.preview_launch(**TERMS)
@@ -87,7 +85,6 @@ def test_the_same_key_spends_once(client, study, connection, live_server):
     assert_ledger_balances()
 
 
-@pytest.mark.slow
 def test_a_launch_at_another_price_over_budget_or_unconfirmed_is_refused(client, study, connection):
     mine = client.study("ratings")
     preview = mine.preview_launch(**TERMS)
@@ -107,7 +104,6 @@ def test_a_launch_at_another_price_over_budget_or_unconfirmed_is_refused(client,
     assert "confirm_usd='1.20'" in str(caught.value)
 
 
-@pytest.mark.slow
 def test_a_batch_is_changed_at_the_price_of_its_preview(client, study, connection):
     mine, before = client.study("ratings"), funds(connection)
     batch = mine.launch(mine.preview_launch(**TERMS))

@@ -5,8 +5,7 @@ The operations of the API are in `tests/console/api/operations.py`.
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from accounts.models import Membership
-from accounts.roles import Permission
+from accounts import models, roles
 from annotation.models import Candidate, Item, Study, StudyMembership, Submission
 from hits.models import Assignment, Batch, Connection, Recruiter, RecruiterCall, Recruitment
 from metrics.models import JudgeConnection, ScoringRequest
@@ -14,7 +13,7 @@ from retrieval.models import CollectionFile
 from simulation.models import StoredCatalogue, StoredRecommender
 from work.models import Job
 
-P = Permission
+P = roles.Permission
 
 
 def table(*rows):
@@ -225,7 +224,7 @@ NAMED_PARTS = [
     ("study-invitation-revoke invitation-revoke", {"invitation_id": 1}),
     ("study-member-role study-member-remove", {"member_id": last(StudyMembership)}),
     ("team-token-revoke", {"token_id": 1}),
-    ("member-role member-remove member-password", {"member_id": last(Membership)}),
+    ("member-role member-remove member-password", {"member_id": last(models.Membership)}),
     ("collection-file collection-file-remove", {"file_id": first(CollectionFile)}),
     ("collection-file-confirm", {"file_id": first(CollectionFile)}),
     ("collection-file-content collection-file-qrels", {"file_id": first(CollectionFile)}),

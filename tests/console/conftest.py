@@ -2,16 +2,14 @@ import pytest
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
 from retrieval.models import Collection
 from simulation.models import StoredExperiment, StoredRecommender
 from simulation.stored_experiments import request_run
-from tests.console.pages import words_of
+from tests.console import pages, work
 from tests.console.team_study import create_study, create_users
-from tests.console.work import AT_ONCE
 from tests.retrieval.collections import evaluated_collection, filled_collection
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender
 
@@ -20,25 +18,25 @@ PASSWORD = "a-long-and-winding-password"
 
 @pytest.fixture
 def researcher(db):
-    stored = User.objects.filter(username="rosa").first()
-    return stored or User.objects.create_user("rosa", password=PASSWORD)
+    stored = models.User.objects.filter(username="rosa").first()
+    return stored or models.User.objects.create_user("rosa", password=PASSWORD)
 
 
 @pytest.fixture(scope="module")
 def stored_users(stored_for_module):
     """Rosa's team with somebody in each role, and strangers to it, for all tests of a module."""
-    return create_users(User.objects.create_user("rosa", password=PASSWORD))
+    return create_users(models.User.objects.create_user("rosa", password=PASSWORD))
 
 
 @pytest.fixture(scope="module")
 def stored_study(stored_users):
-    with override_settings(TASKS=AT_ONCE):
+    with override_settings(TASKS=work.AT_ONCE):
         return create_study(stored_users["owner"])
 
 
 @pytest.fixture
 def team_users(stored_users, db):
-    users = User.objects.in_bulk([user.pk for user in stored_users.values()])
+    users = models.User.objects.in_bulk([user.pk for user in stored_users.values()])
     return {role: users[user.pk] for role, user in stored_users.items()}
 
 
@@ -54,7 +52,7 @@ users, study = team_users, team_study  # their names within the console's tests
 def stored_shoes(stored_users):
     owner = stored_users["owner"]
     experiment = stored_experiment(owner.memberships.get().team, owner)
-    with override_settings(TASKS=AT_ONCE):
+    with override_settings(TASKS=work.AT_ONCE):
         request_run(experiment=experiment, rules=RULES, actor=owner)
     return experiment
 
@@ -67,7 +65,7 @@ def shoes(stored_shoes, db):
 @pytest.fixture(scope="module")
 def stored_recommender(stored_users):
     owner = stored_users["owner"]
-    with override_settings(TASKS=AT_ONCE):
+    with override_settings(TASKS=work.AT_ONCE):
         return trained_recommender(owner.memberships.get().team, owner)
 
 
@@ -79,8 +77,8 @@ def recommender(stored_recommender, db):
 @pytest.fixture(scope="module")
 def stored_collection(stored_for_module):
     """Runs and qrels of Rosa's team of which nothing is computed, for all tests of a module."""
-    owner = User.objects.create_user("rosa", password=PASSWORD)
-    return filled_collection(create_team(name="Lab", owner=owner), owner)
+    owner = models.User.objects.create_user("rosa", password=PASSWORD)
+    return filled_collection(teams.create_team(name="Lab", owner=owner), owner)
 
 
 @pytest.fixture
@@ -92,7 +90,7 @@ def collection(stored_collection, db):
 def stored_tracks(stored_users):
     """A collection of the team with every result, for all tests of a module."""
     owner = stored_users["owner"]
-    with override_settings(TASKS=AT_ONCE):
+    with override_settings(TASKS=work.AT_ONCE):
         return evaluated_collection(owner.memberships.get().team, owner)
 
 
@@ -113,12 +111,12 @@ def tracks(stored_tracks, db):
 
 @pytest.fixture
 def colleague(db):
-    return User.objects.create_user("carl", password=PASSWORD)
+    return models.User.objects.create_user("carl", password=PASSWORD)
 
 
 @pytest.fixture
 def superuser(db):
-    return User.objects.create_superuser("root", password=PASSWORD)
+    return models.User.objects.create_superuser("root", password=PASSWORD)
 
 
 @pytest.fixture
@@ -148,7 +146,7 @@ def page_text(rosa):
     def page(study, name="study", **query):
         answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
         assert answer.status_code == 200
-        return words_of(answer.content.decode())
+        return pages.words_of(answer.content.decode())
 
     return page
 
@@ -163,4 +161,4 @@ def fetch_picture(rosa):
 
 @pytest.fixture
 def _immediate_tasks(settings):
-    settings.TASKS = AT_ONCE
+    settings.TASKS = work.AT_ONCE

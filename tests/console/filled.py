@@ -1,11 +1,9 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from hits.connections import site_connection
-from hits.models import Assignment, Batch, Hit, Recruiter, RecruiterCall, Recruitment, Worker
+from hits import connections, models
 from metrics.stored_scores import write_scores
-from results.computing import create_result
-from results.kinds import Computed
+from results import computing, kinds
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
 from validation.result_kinds.report import ReportKind
@@ -37,9 +35,9 @@ def add_scores(study, metric="nll", *, higher_is_better=True):
 
 
 def add_batch(study, *, n_published=1, max_assignments=3, round=1):
-    batch = Batch.objects.create(
+    batch = models.Batch.objects.create(
         study=study,
-        connection=site_connection(),
+        connection=connections.site_connection(),
         round=round,
         title=f"Judge {study.slug}",
         description="Read and judge.",
@@ -49,14 +47,14 @@ def add_batch(study, *, n_published=1, max_assignments=3, round=1):
     )
     for position, item in enumerate(study.items.all()):
         hit_id = f"3HIT{batch.pk}N{position}" if position < n_published else ""
-        Hit.objects.create(batch=batch, item=item, hit_id=hit_id)
+        models.Hit.objects.create(batch=batch, item=item, hit_id=hit_id)
     return batch
 
 
 def add_recruitment(study, *, state="active", round=2, **fields):
     batch = add_batch(study, round=round)
-    Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
-    recruiter, _ = Recruiter.objects.get_or_create(
+    models.Batch.objects.filter(pk=batch.pk).update(is_recruited=True, reward_usd=0)
+    recruiter, _ = models.Recruiter.objects.get_or_create(
         connection=batch.connection,
         public_id="5RECRUITER",
         defaults={
@@ -68,7 +66,7 @@ def add_recruitment(study, *, state="active", round=2, **fields):
         },
     )
     values = {
-        "batch": Batch.objects.get(pk=batch.pk),
+        "batch": models.Batch.objects.get(pk=batch.pk),
         "recruiter": recruiter,
         "public_id": "study-token",
         "reward": Decimal("1.50"),
@@ -83,8 +81,8 @@ def add_recruitment(study, *, state="active", round=2, **fields):
         "charges": {"study": "8.00", "reward": "2.0000", "bonus": "0.6667"},
         "fetched_at": NOON,
     }
-    recruitment = Recruitment.objects.create(state=state, **values | fields)
-    RecruiterCall.objects.create(
+    recruitment = models.Recruitment.objects.create(state=state, **values | fields)
+    models.RecruiterCall.objects.create(
         recruitment=recruitment,
         number=7,
         kind="bonus",
@@ -99,12 +97,12 @@ def add_recruitment(study, *, state="active", round=2, **fields):
 
 
 def add_assignment(hit, worker="A1WORKER", *, problem=""):
-    account, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
-    return Assignment.objects.create(
+    account, _ = models.Worker.objects.get_or_create(marketplace="local", worker_id=worker)
+    return models.Assignment.objects.create(
         hit=hit,
         worker=account,
         assignment_id=f"3ASSIGNMENT{hit.pk}{worker}",
-        status=Assignment.Status.SUBMITTED,
+        status=models.Assignment.Status.SUBMITTED,
         answer_xml="<answer/>",
         accepted_at=NOON,
         submitted_at=NOON,
@@ -120,10 +118,10 @@ def store_validation(study, **settings):
     validation, report = ValidationKind(), ReportKind()
     version.fingerprint = validation.fingerprint(study)
     version.save(update_fields=["fingerprint"])
-    create_result(
+    computing.create_result(
         subject=study,
         kind=report.name,
         form=report.form,
         fingerprint=report.fingerprint(study),
-        computed=Computed(parts={"report.html": b"<p>Found</p>"}),
+        computed=kinds.Computed(parts={"report.html": b"<p>Found</p>"}),
     )

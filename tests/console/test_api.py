@@ -9,9 +9,7 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry
 from accounts.teams import create_team
-from annotation.agreement import study_agreement
-from annotation.flags import count_judgments_change
-from annotation.models import Study, Submission
+from annotation import agreement, flags, models
 from console.models import StoredAnswer
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
 from tests.console.api.conftest import Program, program_of
@@ -86,7 +84,7 @@ def test_agreement_is_that_of_the_report_and_follows_a_rejection(get_json, resea
     study = ticked_study(owner=researcher)
     status, content = get_json("api-study-agreement", study.slug)
     assert status == 200
-    records = plain(study_agreement(study).records())
+    records = plain(agreement.study_agreement(study).records())
     # Whose answers they are stands beside what is reported of them.
     records = [record | {"simulated": False} for record in records]
     assert content == [{name: record[name] for name in content[0]} for record in records]
@@ -95,8 +93,8 @@ def test_agreement_is_that_of_the_report_and_follows_a_rejection(get_json, resea
     )
     study = rated_study(owner=researcher)
     _, [before] = get_json("api-study-agreement", study.slug)
-    Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
-    count_judgments_change(study_ids=[study.pk])
+    models.Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    flags.count_judgments_change(study_ids=[study.pk])
     _, [after] = get_json("api-study-agreement", study.slug)
     assert before["value"] > 0.9
     assert (after["value"], after["reason"]) == (None, "one_annotator")
@@ -181,6 +179,6 @@ def test_a_key_is_used_once_however_many_send_it(researcher, is_same):
     statuses = sorted(status for status, _ in answers)
     assert statuses == ([201] * AT_ONCE if is_same else [201] + [422] * (AT_ONCE - 1))
     assert len({content for status, content in answers if status == 201}) == 1
-    assert Study.objects.count() == 2
+    assert models.Study.objects.count() == 2
     assert StoredAnswer.objects.count() == 1
     assert AuditEntry.objects.filter(action="study.create").count() == 1

@@ -15,15 +15,13 @@ from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import RESULT, SCORE, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
-from metrics.models import Score, ScoringRequest, ScoringRun
+from metrics import models, scorer_options
 from metrics.pages.metric_forms import lacking_models
-from metrics.scorer_options import has_model
 from results.models import Result
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
 from tests.codes import message_codes
-from tests.console.filled import add_scores, scored_study
-from tests.console.pages import words_of
+from tests.console import filled, pages
 from tests.console.work import QUEUED, work_off
 from tests.hits.work import hand_in, published_batch
 from work.execution import claim, run_job
@@ -65,7 +63,7 @@ def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
     answer = post_form(rosa, "score", metric=["rouge1", "chrf", "bleurt"])
     work = Job.objects.get()
     assert (work.state, work.arguments["names"]) == (Job.State.QUEUED, ["rouge1", "chrf"])
-    assert not Score.objects.exists()
+    assert not models.Score.objects.exists()
     [result] = DBTaskResult.objects.all()
     assert result.status == TaskResultStatus.READY
     # The page polls it.
@@ -82,7 +80,7 @@ def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (2, 2)
     assert post(rosa, "stop", work).state == Job.State.STOPPED
     assert run_job(work.pk) == "not queued"
-    assert not Score.objects.exists()
+    assert not models.Score.objects.exists()
 
 
 @pytest.mark.slow
@@ -92,15 +90,15 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     work_off()
     work = Job.objects.get()
     assert work.state == Job.State.DONE
-    assert {"rouge1", "chrf"} <= set(ScoringRun.objects.values_list("metric", flat=True))
-    assert Score.objects.filter(run__metric="chrf").count() == 6
+    assert {"rouge1", "chrf"} <= set(models.ScoringRun.objects.values_list("metric", flat=True))
+    assert models.Score.objects.filter(run__metric="chrf").count() == 6
     ended = poll(rosa, work)
     assert ended["HX-Refresh"] == "true"
     assert (f'id="job-{work.pk}"' in ended.content.decode(), b"hx-get" in ended.content) == (
         True,
         False,
     )
-    assert work.message in words_of(poll(rosa, work, by_htmx=False).content.decode())
+    assert work.message in pages.words_of(poll(rosa, work, by_htmx=False).content.decode())
 
 
 @pytest.mark.slow
@@ -109,7 +107,7 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
 def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa, study, name):
     rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
     rate(study, "Bob", "d0", {"alpha": 1, "beta": 3})
-    add_scores(study)
+    filled.add_scores(study)
     where = reverse(f"console:{name}", args=["ratings"])
     for _ in range(2):
         assert rosa.get(where).context["job"].state == Job.State.QUEUED
@@ -126,7 +124,7 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["agreement.json", "validation.json"])
 def test_a_download_that_is_not_computed_yet_is_json_with_its_state(rosa, researcher, name):
-    study = scored_study(owner=researcher)
+    study = filled.scored_study(owner=researcher)
     where = reverse("console:download", args=[study.slug, name])
     answer = rosa.get(where)
     assert (answer.status_code, answer["Content-Type"]) == (202, "application/json")
@@ -141,7 +139,7 @@ def test_a_download_that_is_not_computed_yet_is_json_with_its_state(rosa, resear
 
 
 def test_a_download_that_cannot_be_computed_is_json_with_the_reason(rosa, researcher):
-    study = scored_study(owner=researcher)
+    study = filled.scored_study(owner=researcher)
     where = reverse("console:download", args=[study.slug, "agreement.json"])
     rosa.get(where)
     Job.objects.update(state=Job.State.FAILED, message="No memory is left.")
@@ -153,9 +151,9 @@ def test_a_download_that_cannot_be_computed_is_json_with_the_reason(rosa, resear
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_asking_twice_scores_once_and_a_metric_without_references_says_what_it_lacks(rosa, study):
     post_form(rosa, "score", metric="rouge1")
-    before = list(Score.objects.order_by("pk").values_list())
+    before = list(models.Score.objects.order_by("pk").values_list())
     post_form(rosa, "score", metric="rouge1")
-    assert list(Score.objects.order_by("pk").values_list()) == before
+    assert list(models.Score.objects.order_by("pk").values_list()) == before
 
     def boxes():
         page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
@@ -168,7 +166,7 @@ def test_asking_twice_scores_once_and_a_metric_without_references_says_what_it_l
     assert boxes() == (True, True)
     n = Candidate.objects.filter(item__study=study).count()
     post_form(rosa, "score", metric="rougeL")
-    assert Score.objects.filter(run__metric="rougeL", value=None).count() == n
+    assert models.Score.objects.filter(run__metric="rougeL", value=None).count() == n
 
 
 def test_no_known_metric_scores_nothing_and_running_work_tells_how_far_it_is(rosa, study):
@@ -186,7 +184,7 @@ def test_no_known_metric_scores_nothing_and_running_work_tells_how_far_it_is(ros
         progress_at=now,
     )
     page = poll(rosa, work).content.decode()
-    text = words_of(page)
+    text = pages.words_of(page)
     assert "rouge1" in text
     assert re.findall(r"[\d.]+\d|\d", text)[-5:] == ["30", "90", "0.5", "2", "0"]
     assert '<progress max="90" value="30"' in page
@@ -196,10 +194,10 @@ def test_no_known_metric_scores_nothing_and_running_work_tells_how_far_it_is(ros
 @pytest.fixture
 def _no_models(settings, monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    for known in (has_model, lacking_models):
+    for known in (scorer_options.has_model, lacking_models):
         known.cache_clear()
     yield
-    for known in (has_model, lacking_models):
+    for known in (scorer_options.has_model, lacking_models):
         known.cache_clear()
 
 
@@ -210,14 +208,14 @@ def test_a_metric_whose_model_is_not_here_is_marked_and_cannot_be_chosen(rosa, s
     for name, is_disabled in (("bertscore", True), ("use", True), ("length", False)):
         box = re.search(rf'<input[^>]* value="{name}"[^>]*>', page)[0]
         assert ("disabled" in box) is is_disabled
-    assert "bertscore, use, style" in words_of(page[page.index('id="lacking-models"') :])
+    assert "bertscore, use, style" in pages.words_of(page[page.index('id="lacking-models"') :])
     assert "/docs/scoring/#models" in page
     post_form(rosa, "score", metric=["use", "length"])
     assert Job.objects.get().arguments["names"] == ["length"]
     where = reverse("console:scoring", args=[study.slug]) + "?metric=nll"
     for answer in (rosa.get(where), rosa.post(where, {})):
         assert answer.context["lacks_model"]
-    assert not ScoringRequest.objects.exists()
+    assert not models.ScoringRequest.objects.exists()
 
 
 @pytest.mark.slow
@@ -230,7 +228,7 @@ def test_of_metrics_asked_for_at_once_each_succeeds_or_fails_by_itself(rosa, stu
     work_off()
     work.refresh_from_db()
     assert work.state == Job.State.DONE
-    scored = ScoringRun.objects.values_list("metric", flat=True)
+    scored = models.ScoringRun.objects.values_list("metric", flat=True)
     assert {one.partition("_")[0] for one in scored} == {"length", "rouge1"}
     assert all(name in work.message for name in names)
     assert "local_files_only" not in work.message
@@ -243,12 +241,12 @@ def test_of_metrics_asked_for_at_once_each_succeeds_or_fails_by_itself(rosa, stu
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
     study = rating_study(owner=researcher, n_items=0)
-    page = words_of(post_form(rosa, "score", metric="rouge1").content.decode())
+    page = pages.words_of(post_form(rosa, "score", metric="rouge1").content.decode())
     work = Job.objects.get()
     assert (work.state, work.message in page) == (Job.State.FAILED, True)
-    assert not ScoringRun.objects.exists()
+    assert not models.ScoringRun.objects.exists()
     overview = rosa.get(reverse("console:study", args=["ratings"])).content.decode()
-    assert work.message[:40] in words_of(overview)
+    assert work.message[:40] in pages.words_of(overview)
     add_candidates(study.items.create(key="d0", reference="r"), ["alpha"], are_systems=True)
     assert post(rosa, "again", work).state == Job.State.DONE
     assert Job.objects.count() == 1
@@ -278,7 +276,7 @@ def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, stu
         find_study_kind("agreement").request(study, None)
     Job.objects.update(state=Job.State.FAILED, message="It broke.")
     for _ in range(2):
-        assert "It broke." in words_of(rosa.get(where).content.decode())
+        assert "It broke." in pages.words_of(rosa.get(where).content.decode())
     assert Job.objects.count() == 1
     assert post(rosa, "again", Job.objects.get()).state == Job.State.DONE
     assert Result.objects.filter(kind="agreement").exists()
@@ -286,7 +284,6 @@ def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, stu
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_immediate_tasks")
-@pytest.mark.django_db(transaction=True)
 def test_collecting_brings_workers_answers_into_the_study(rosa, study, settings, live_server):
     key = issue_access_key(name="Dialogue lab", deposit_usd=Decimal(10))
     settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id

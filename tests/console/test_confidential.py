@@ -8,13 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import AuditEntry, User
-from accounts.roles import Role
+from accounts import models, roles
 from accounts.teams import create_team, set_role
+from annotation import flags, study_facts
 from annotation.access import give_to_team, set_study_role
-from annotation.flags import list_evidence, store_evidence
 from annotation.models import AnnotatorFlag, Submission
-from annotation.study_facts import PUBLISH, subject_of
 from hits.models import (
     Assignment,
     Batch,
@@ -43,7 +41,7 @@ def study(researcher):
 @pytest.fixture
 def member(study, signed_in):
     def browser_of(role):
-        user, _ = User.objects.get_or_create(username=f"the-{role}")
+        user, _ = models.User.objects.get_or_create(username=f"the-{role}")
         set_role(team=study.team, user=user, role=role, actor=None)
         return signed_in(user)
 
@@ -52,8 +50,8 @@ def member(study, signed_in):
 
 @pytest.fixture
 def guest(study, signed_in):
-    user = User.objects.create_user("guest")
-    set_study_role(study=study, user=user, role=Role.RESEARCHER, actor=None)
+    user = models.User.objects.create_user("guest")
+    set_study_role(study=study, user=user, role=roles.Role.RESEARCHER, actor=None)
     return signed_in(user)
 
 
@@ -69,26 +67,26 @@ def test_pay_comments_notes_and_templates_are_for_those_who_may_see_them(study, 
     Assignment.objects.update(submitted_at=now, accepted_at=now - timedelta(minutes=1))
     Batch.objects.update(publishing_started_at=now)
     job = Job.objects.create(
-        kind=PUBLISH,
+        kind=study_facts.PUBLISH,
         arguments={"batch": batch.pk},
         queue="marketplace",
-        subject=subject_of(study),
+        subject=study_facts.subject_of(study),
         state=Job.State.DONE,
         message="36 assignments published, for $7.20.",
         finished_at=now,
     )
     pages = (("batch", (study.slug, batch.pk), "0.10"), ("work", (study.slug, job.pk), "$7.20"))
     pages += (("launch", (study.slug,), "$7.20"),)
-    for role, is_shown in ((Role.RESEARCHER, True), (Role.ANALYST, False)):
+    for role, is_shown in ((roles.Role.RESEARCHER, True), (roles.Role.ANALYST, False)):
         browser = member(role)
         for name, arguments, amount in pages:
             assert (amount in words(browser, name, *arguments)) == is_shown, (role, name)
-    assert "0.10" in words(member(Role.AUDITOR), "batch", study.slug, batch.pk)
-    assert "0.10" not in words(member(Role.ADJUDICATOR), "batch", study.slug, batch.pk)
+    assert "0.10" in words(member(roles.Role.AUDITOR), "batch", study.slug, batch.pk)
+    assert "0.10" not in words(member(roles.Role.ADJUDICATOR), "batch", study.slug, batch.pk)
     Submission.objects.update(comment="I am worker WID-77", justification="both fit")
     item = study.items.first()
-    assert "WID-77" in words(member(Role.RESEARCHER), "item", study.slug, item.pk)
-    for role in (Role.ANALYST, Role.ADJUDICATOR, Role.AUDITOR):
+    assert "WID-77" in words(member(roles.Role.RESEARCHER), "item", study.slug, item.pk)
+    for role in (roles.Role.ANALYST, roles.Role.ADJUDICATOR, roles.Role.AUDITOR):
         page = words(member(role), "item", study.slug, item.pk)
         assert "WID-77" not in page
         assert "both fit" in page
@@ -96,13 +94,13 @@ def test_pay_comments_notes_and_templates_are_for_those_who_may_see_them(study, 
     WorkerNote.objects.create(team=study.team, worker=assignment.worker, text="Copies reasons.")
     where = f"?assignment={assignment.pk}"
     desk = reverse("console:review", args=[study.slug])
-    assert "Copies reasons." in member(Role.RESEARCHER).get(desk + where).content.decode()
+    assert "Copies reasons." in member(roles.Role.RESEARCHER).get(desk + where).content.decode()
     assert "Copies reasons." not in guest.get(desk + where).content.decode()
     mine = WorkerNote.objects.create(
         team=study.team,
         worker=assignment.worker,
         text="Writes to us.",
-        author=User.objects.get(username="guest"),
+        author=models.User.objects.get(username="guest"),
     )
     assert mine.text in guest.get(desk + where).content.decode()
     reason = RejectionReason.objects.create(team=study.team, title="Copied", text="It is copied.")
@@ -110,9 +108,9 @@ def test_pay_comments_notes_and_templates_are_for_those_who_may_see_them(study, 
     assert guest.post(where).status_code == 403
     assert "review/reasons/" in words(guest, "review-reasons", study.slug)
     assert where not in words(guest, "review-reasons", study.slug)
-    assert where in words(member(Role.RESEARCHER), "review-reasons", study.slug)
-    assert member(Role.MANAGER).post(where).status_code == 302
-    assert AuditEntry.objects.filter(action="reason.delete", subject="Copied").count() == 1
+    assert where in words(member(roles.Role.RESEARCHER), "review-reasons", study.slug)
+    assert member(roles.Role.MANAGER).post(where).status_code == 302
+    assert models.AuditEntry.objects.filter(action="reason.delete", subject="Copied").count() == 1
 
 
 # Who opens the review desk sees who the workers are.
@@ -124,7 +122,7 @@ def cookie_name(study):
 
 
 def n_openings():
-    return AuditEntry.objects.filter(action="workers.view").count()
+    return models.AuditEntry.objects.filter(action="workers.view").count()
 
 
 def n_statements(client):
@@ -151,7 +149,7 @@ def test_the_opening_of_the_desk_is_in_the_audit_log_once(cookie_name, rosa):
 def test_an_opening_is_of_one_session_and_half_an_hour(cookie_name, rosa, monkeypatch):
     n_statements(rosa)
     elsewhere = Client()
-    elsewhere.force_login(User.objects.get(username="rosa"))
+    elsewhere.force_login(models.User.objects.get(username="rosa"))
     elsewhere.cookies[cookie_name] = rosa.cookies[cookie_name].value
     n_statements(elsewhere)
     assert n_openings() == 2
@@ -181,7 +179,7 @@ def waiting(researcher):
     Submission.objects.filter(pk=submissions[2].pk).update(flag_reason="Copied from a colleague.")
     worker = rows[1].worker
     SharedDevice.objects.create(batch=first.batch, worker=worker, n_shared=1, n=1, n_others=1)
-    store_evidence(study)
+    flags.store_evidence(study)
     return study
 
 
@@ -216,14 +214,14 @@ def test_the_desk_and_its_rule_show_flags_that_hold_nothing_back_and_what_it_lea
     [taken] = [row for row in shown["rows"] if row["flags"]]
     assert [note.holds_back for note in taken["flags"]] == [False]
     assert [n for _reason, n in shown["left"]] == [1, 1]
-    list_evidence(waiting).delete()  # of what was not measured it takes nothing
+    flags.list_evidence(waiting).delete()  # of what was not measured it takes nothing
     shown = preview(rosa, waiting)
     assert (len(shown["rows"]), sorted(n for _reason, n in shown["left"])) == (0, [1, 1, 2])
 
 
 def test_what_could_not_be_read_is_decided_too_and_every_flag_has_a_note(rosa, waiting, researcher):
     assignment = Assignment.objects.exclude(submission=None).first()
-    version, annotator = list_evidence(waiting).get(), assignment.submission.annotator
+    version, annotator = flags.list_evidence(waiting).get(), assignment.submission.annotator
     AnnotatorFlag.objects.bulk_create(
         AnnotatorFlag(
             version=version, annotator=annotator, name=name, n=9, n_hits=5, expected=0.5, p_value=0
@@ -269,7 +267,7 @@ TIMES = {"seconds": 60, "active_seconds": 55}
 def test_the_desk_shows_one_summary_of_the_effort(rosa, waiting, fields, level):
     assignment = Assignment.objects.exclude(submission=None).first()
     Submission.objects.filter(pk=assignment.submission_id).update(**fields)
-    store_evidence(waiting)
+    flags.store_evidence(waiting)
     page = rosa.get(reverse("console:review", args=["mine"]), {"assignment": assignment.pk})
     assert page.context["effort"].level == level
     assert page.content.decode().count(f'data-effort="{level}"') == 1

@@ -163,7 +163,6 @@ def test_what_explains_a_page_of_a_study_is_there_and_linked(rosa, researcher, s
 
 
 @pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_formulas_and_the_gallery_fit_the_window(chromium, live_server, researcher, width):
     fits = "document.documentElement.scrollWidth <= window.innerWidth"

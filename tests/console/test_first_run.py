@@ -11,8 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.models import User
-from annotation.exceptions import FolderUnusable
-from annotation.models import Judgment, Study, Submission
+from annotation import exceptions, models
 from config import samples
 from hits.connections import enrol_requester
 from hits.exceptions import HitsError
@@ -94,15 +93,14 @@ def test_the_samples_are_answered_and_shared_and_made_again_stay_as_they_are(liv
     for _ in range(2):
         studies = samples.prepare_samples(marketplace=marketplace, password="a-sample-password")
         assert {study.team.name for study in studies} == {"Sample team"}
-        seen.append({study.slug: Submission.objects.of(study).count() for study in studies})
+        seen.append({study.slug: models.Submission.objects.of(study).count() for study in studies})
     first, again = seen
     assert list(first) == ["sample-rating", "sample-alternatives", "sample-golden-answers"]
     assert [n > 0 for n in first.values()] == [True, True, False]
     assert again == first
-    assert Study.objects.count() == 3
+    assert models.Study.objects.count() == 3
 
 
-@pytest.mark.django_db
 @pytest.mark.slow
 def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody():
     study = samples.load_sample_answers()
@@ -110,7 +108,7 @@ def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody()
     assert {(run.metric, run.n_scores, run.n_undefined) for run in leaders} == {
         (name, 120, 0) for name in samples.sample_metrics()
     }
-    assert not Judgment.objects.exists()
+    assert not models.Judgment.objects.exists()
     means = {(row.metric, row.system, row.condition): row.mean for row in system_scores(study)}
     for metric in samples.sample_metrics():
         for system in ("terse", "careful", "cheerful"):
@@ -122,7 +120,7 @@ def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody()
     samples.load_sample_answers()
     after = list(ScoringRun.objects.order_by("pk").values_list("pk", "metric", "signature"))
     assert after == before
-    assert Study.objects.count() == 1
+    assert models.Study.objects.count() == 1
 
 
 # What commands and settings say of bad input: exit code 2 and a sentence.
@@ -177,10 +175,9 @@ def test_serving_takes_a_free_address_some_threads_and_keys_of_ones_own(settings
     assert "SECRET_KEY" in refused_serving(bind=bind.replace("127.0.0.1", "0.0.0.0"))
 
 
-@pytest.mark.django_db
 def test_a_demonstration_finds_out_before_it_begins_that_it_cannot_write(tmp_path):
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(FolderUnusable):
+    with pytest.raises(exceptions.FolderUnusable):
         samples.demonstrate(folder=file, crowd=samples.Crowd())
-    assert not Study.objects.exists()
+    assert not models.Study.objects.exists()

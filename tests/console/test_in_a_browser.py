@@ -3,15 +3,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import Adjudication, Submission
+from annotation import models, study_facts
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import SCORE
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.browsers import opened_page, sign_in
+from tests.console import filled, work
 from tests.console.conftest import PASSWORD
-from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
-from tests.console.work import work_off
 from work.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -66,17 +64,17 @@ def test_signing_in_and_out_is_accessible(page, researcher):
 
 @pytest.fixture
 def full_study(researcher):
-    study = scored_study(
+    study = filled.scored_study(
         owner=researcher,
         title="Dialogue responses",
         conditions=("calm", "angry"),
         metrics=("nll", "bleurt"),
         level="ordinal",
     )
-    add_scores(study, "perplexity", higher_is_better=False)
-    batch = add_batch(study, n_published=2)
-    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    doubt(Submission.objects.first())
+    filled.add_scores(study, "perplexity", higher_is_better=False)
+    batch = filled.add_batch(study, n_published=2)
+    filled.add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    doubt(models.Submission.objects.first())
     for name in ("agreement", "results", "validation"):
         find_study_kind(name).compute_now(study)
     return study
@@ -118,9 +116,9 @@ def test_scoring_is_asked_for_by_keyboard_and_followed_by_the_page(page, full_st
     page.locator("#score button").press("Enter")
     expect(page.locator(".notice[role=status]").first).to_contain_text("rouge1")
     check_accessible(page)
-    job = Job.objects.get(kind=SCORE)
+    job = Job.objects.get(kind=study_facts.SCORE)
     assert job.state == Job.State.QUEUED
-    work_off()
+    work.work_off()
     job.refresh_from_db()
     expect(page.get_by_text(job.message)).to_be_visible()
 
@@ -155,7 +153,7 @@ def test_a_page_that_waits_shows_the_result_once_it_is_there(page, researcher):
     page.goto("/studies/rated/agreement/")
     expect(page.locator("[data-chart]")).to_have_count(0)
     check_accessible(page)
-    work_off()
+    work.work_off()
     expect(page.locator("[data-chart]").first).to_be_visible()
 
 
@@ -180,7 +178,7 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
         if value != 3:
             expect(page.get_by_label("0", exact=True)).to_be_focused()
     expect(page.locator("[data-code=all_decided]")).to_be_visible()
-    decisions = Adjudication.objects.values_list("candidate__item__key", "value")
+    decisions = models.Adjudication.objects.values_list("candidate__item__key", "value")
     assert list(decisions) == [("d1", 2), ("d2", 1), ("d0", 3)]
     check_accessible(page)
 
@@ -196,7 +194,7 @@ def test_labels_are_made_by_keyboard(page, researcher):
     page.locator("form[action$='/labels/make/'] button").press("Enter")
     expect(page.locator(".notice[id^=job-]")).to_be_visible()
     expect(page.locator("main table")).to_have_count(0)
-    work_off()
+    work.work_off()
     expect(page.locator("main tbody tr")).to_contain_text("1appropriatenessmedian")
     check_accessible(page)
 

@@ -6,8 +6,7 @@ import pytest
 from django.urls import resolve, reverse
 from django.utils import timezone
 
-from accounts.models import User
-from accounts.roles import Role
+from accounts import models, roles
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team, set_study_role
 from annotation.models import Item, Study, Submission
@@ -325,7 +324,7 @@ def test_what_people_wrote_is_shown_as_text(rosa, researcher, signed_in):
         assert "<b>" not in content
     assert "<script>" not in rosa.get("/").content.decode()
     name = "<b>eve</b>"
-    content = signed_in(User.objects.create(username=name)).get("/").content.decode()
+    content = signed_in(models.User.objects.create(username=name)).get("/").content.decode()
     assert "&lt;b&gt;eve&lt;/b&gt;" in content
     assert name not in content
 
@@ -364,7 +363,7 @@ def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher
 
 def test_nobody_is_asked_for_what_their_role_does_not_do(signed_in, researcher, colleague):
     study = rating_study(owner=researcher)
-    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    set_study_role(study=study, user=colleague, role=roles.Role.ANALYST, actor=researcher)
     url = reverse("console:study", args=[study.slug])
     assert needs(signed_in(researcher).get(url).context) == ["launch"]
     assert needs(signed_in(colleague).get(url).context) == []
@@ -405,8 +404,8 @@ APPEALS = "/studies/mine/review/?show=rejected"
 def test_open_appeals_lead_who_may_decide_to_the_rejected_work(rosa, lab_study, batch, signed_in):
     rejected = rejected_assignment(Hit.objects.of(batch).first())
     Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
-    carla = User.objects.create_user("carla")
-    set_role(team=lab_study.team, user=carla, role=Role.ANALYST, actor=None)
+    carla = models.User.objects.create_user("carla")
+    set_role(team=lab_study.team, user=carla, role=roles.Role.ANALYST, actor=None)
     repost = reverse("console:batch-change", args=["mine", batch.pk, "repost"])
     assert not {APPEALS, repost} & {*decisions(signed_in(carla))}
     assert decisions(rosa)[APPEALS].tone == "error"
@@ -455,7 +454,7 @@ def find(rosa, searched):
 
 
 def guest(study, role, signed_in):
-    user = User.objects.create_user(role)
+    user = models.User.objects.create_user(role)
     set_study_role(study=study, user=user, role=role, actor=None)
     return signed_in(user)
 
@@ -497,12 +496,12 @@ def test_what_is_found_is_of_the_study_and_bounded(find, searched, researcher):
 
 def test_who_may_not_see_systems_or_workers_finds_none(find, searched, signed_in):
     searched.items.first().candidates.update(text="The same words.")
-    adjudicator = guest(searched, Role.ADJUDICATOR, signed_in)
+    adjudicator = guest(searched, roles.Role.ADJUDICATOR, signed_in)
     assert "systems" not in found(find("beta", adjudicator))
     answer = find("same words", adjudicator)
     assert found(answer) == {"candidates": 2}
     assert "alpha" not in answer.content.decode()
-    for role in (Role.ANALYST, Role.AUDITOR):
+    for role in (roles.Role.ANALYST, roles.Role.AUDITOR):
         assert found(find("wanda", guest(searched, role, signed_in))) == {}
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from tests.annotation.importing import command_output
-from tests.annotation.studies import ticked_study
+from tests.annotation import importing, studies
 
 # Options of files that a command writes.
 WRITTEN = {
@@ -141,15 +140,15 @@ def test_the_report_is_in_the_json(name, tmp_path):
     for file, path in paths.items():
         path.write_text(FILES[file])
     if "ticked" in COMMANDS[name]:
-        ticked_study("ticked")
+        studies.ticked_study("ticked")
     if name == "import_scores":
-        command_output("import_responses", paths["responses.csv"], study="responses")
+        importing.command_output("import_responses", paths["responses.csv"], study="responses")
     words = COMMANDS[name].split()
     named = {f"{{{file}}}": str(path) for file, path in paths.items()}
     named |= {"{written}": str(tmp_path / "written"), "{folder}": str(tmp_path / "folder")}
     for key, value in named.items():
         words = [word.replace(key, value) for word in words]
-    reading = json.loads(command_output(name, *words, "--json"))["reading"]
+    reading = json.loads(importing.command_output(name, *words, "--json"))["reading"]
     reports = reading if isinstance(reading, list) else [reading]
     assert reports
     for report in reports:

@@ -2,16 +2,14 @@ import pytest
 from django.urls import reverse
 
 from accounts.models import User
+from annotation import label_sets, study_facts
 from annotation.exports import judgment_rows, labels_csv
-from annotation.label_sets import Rule, make_label_set
 from annotation.models import LabelSet, Study, Submission
-from annotation.study_facts import Raters, raters_of
 from annotation.study_files import row_downloads
 from presentation.row_files import row_csv, row_jsonl
 from retrieval.exports.qrels import judgment_source
 from retrieval.study_files import write_released_layout
-from tests.annotation.importing import command_output
-from tests.annotation.studies import make_simulated, rated_study, tick, ticked_study
+from tests.annotation import importing, studies
 
 pytestmark = pytest.mark.django_db
 OF_ANSWERS = (
@@ -28,8 +26,8 @@ def marks_of(study):
 
 @pytest.fixture
 def study():
-    study = rated_study()
-    make_simulated(study, 1)
+    study = studies.rated_study()
+    studies.make_simulated(study, 1)
     return study
 
 
@@ -38,26 +36,26 @@ def test_every_table_of_answers_has_the_mark(study):
         source = ticked_with_answers() if name in ("qrels", "provenance") else study
         assert "simulated" in row_downloads()[name].rows(source).columns, name
     assert set(row_downloads()) - set(OF_ANSWERS) == {"practice", "comments", "items", "scores"}
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    label_sets.make_label_set(question=study.questions.get(), rule=label_sets.Rule("mean"))
     header, *rows = "".join(labels_csv(LabelSet.objects.get())).split()
     assert header.endswith(",simulated")
     assert {row.rsplit(",", 1)[1] for row in rows} == {"True"}
 
 
 def ticked_with_answers():
-    study = Study.objects.filter(kind="alternatives").first() or ticked_study()
+    study = Study.objects.filter(kind="alternatives").first() or studies.ticked_study()
     if not Submission.objects.of(study).filter(is_simulated=True).exists():
         Submission.objects.of(study).delete()
         item = study.items.get(position=0)
         for person in ("ann", "bob"):
-            tick(study, person, item.key, [])
-        make_simulated(study, 1)
+            studies.tick(study, person, item.key, [])
+        studies.make_simulated(study, 1)
     return study
 
 
 def test_the_api_has_the_mark(rosa):
-    study = rated_study(owner=User.objects.get(username="rosa"))
-    make_simulated(study, 1)
+    study = studies.rated_study(owner=User.objects.get(username="rosa"))
+    studies.make_simulated(study, 1)
     counts = {}
     for name in ("submissions", "judgments"):
         rows = rosa.get(f"/api/v1/studies/{study.slug}/{name}/").json()["results"]
@@ -76,9 +74,9 @@ def test_an_imported_download_has_the_marks(study, tmp_path, command, form):
         **{"tool": "csv", "item": ["item"], "annotator": "annotator", "value": ["value"]},
         **{"system": "system", "question": "question", "keep_names": True},
     }  # fmt: skip
-    command_output(command, path, study="again", **options)
+    importing.command_output(command, path, study="again", **options)
     again = Study.objects.get(slug="again")
-    assert raters_of(again) is Raters.BOTH
+    assert study_facts.raters_of(again) is study_facts.Raters.BOTH
     assert marks_of(again) == marks_of(study)
 
 
@@ -88,14 +86,14 @@ def test_the_released_layout_marks_simulated_answers_and_other_columns_mark_noth
     header, *rows = first.read_text().split()
     assert header.endswith(",simulated")
     assert sorted(row.rsplit(",", 1)[1] for row in rows) == ["False", "True"]
-    command_output("import_annotations", first, study="again", tool="mturk-pools")
+    importing.command_output("import_annotations", first, study="again", tool="mturk-pools")
     assert sorted(marks_of(Study.objects.get(slug="again")).values()) == [False, True]
     Submission.objects.of(study).update(is_simulated=False)
     first, *_rest = write_released_layout(judgment_source(study), tmp_path / "people")
     assert "simulated" not in first.read_text()
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value,simulated\ni,ann,1,by design\ni,bob,2,\n")
-    command_output("import_judgments", path, study="third")
+    importing.command_output("import_judgments", path, study="third")
     assert set(marks_of(Study.objects.get(slug="third")).values()) == {False}
 
 
@@ -113,5 +111,5 @@ def test_uploaded_labels_keep_the_mark_and_say_so(study, rosa):
     rosa.post(to("upload-import", upload), said_of(upload, uses))
     again = Study.objects.get()
     assert sorted(marks_of(again).values()).count(True) == 1
-    assert raters_of(again) is Raters.BOTH
+    assert study_facts.raters_of(again) is study_facts.Raters.BOTH
     assert rosa.get(reverse("console:study", args=[again.slug])).status_code == 200

@@ -7,8 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
 from encryption import encrypt
 from hits.models import Connection
 
@@ -31,7 +30,7 @@ class ForeignSite:
 
 def connection_to(site: ForeignSite, name: str) -> Connection:
     """Of a team of this name, whose owner is Eve."""
-    team = create_team(name=name, owner=User.objects.create_user("eve"))
+    team = teams.create_team(name=name, owner=models.User.objects.create_user("eve"))
     facts = {"marketplace": f"{name.lower()}.example.org", "endpoint_url": site.endpoint_url}
     facts |= {"access_key_id": "AKIA", "encrypted_secret": encrypt("secret")}
     return Connection.objects.create(team=team, name=name, **facts)

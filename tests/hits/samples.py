@@ -3,8 +3,7 @@
 from hashlib import sha256
 from typing import Any
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
 from annotation.access import give_to_team
 from annotation.models import Candidate, Item, Picture, Question, Study
 from tests.annotation.studies import rating_study
@@ -43,10 +42,10 @@ def picture(number: int) -> Picture:
     return picture_of(frame.encode())
 
 
-def lab_study(owner: User, slug: str = "ratings", **fields: Any) -> Study:
+def lab_study(owner: models.User, slug: str = "ratings", **fields: Any) -> Study:
     """A rating study of the team Lab, which has this owner."""
     study = rating_study(slug, owner=owner, **fields)
-    give_to_team(study=study, team=create_team(name="Lab", owner=owner), actor=owner)
+    give_to_team(study=study, team=teams.create_team(name="Lab", owner=owner), actor=owner)
     return study
 
 

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from annotation.models import Item, Study
+from annotation.protocols import records, templates, versions
 from annotation.protocols.documents import read_document
-from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import freeze, save_draft
 from hits.answers import Answer, read_answer, read_answers_xml
 from hits.exceptions import AnswerUnreadable
 from hits.questions import consent_fingerprint, task_of
@@ -305,9 +303,9 @@ EVERY_KIND = {
 }  # fmt: skip
 
 
-def item_of(study: Study, document: ProtocolDocument) -> Item:
-    save_draft(study=study, document=document)
-    freeze(study=study)
+def item_of(study: Study, document: records.ProtocolDocument) -> Item:
+    versions.save_draft(study=study, document=document)
+    versions.freeze(study=study)
     return study.items.order_by("position")[0]
 
 
@@ -469,7 +467,7 @@ def test_ranks_without_ties_are_refused_where_none_are_allowed(db: None) -> None
 
 @pytest.fixture
 def target(db: None) -> Item:
-    return item_of(alternatives_study(), read_protocol("alternatives"))
+    return item_of(alternatives_study(), templates.read_protocol("alternatives"))
 
 
 def ticks_of(item: Item, chosen: set[str]) -> dict[str, Any]:
@@ -480,7 +478,7 @@ def ticks_of(item: Item, chosen: set[str]) -> dict[str, Any]:
         if one.key in chosen:
             text = f"I like {one.key} just as much."
             reasons.append({"candidate": one.blind_key, "text": text})
-    text = consent_fingerprint(read_protocol("alternatives"))
+    text = consent_fingerprint(templates.read_protocol("alternatives"))
     answer = {"version": 1, "item": str(item.pk), "order": [row["candidate"] for row in rows]}
     answer |= {"consent": {"text": text, "at": "2026-11-22T10:00:00Z"}}
     return answer | {"judgments": rows, "reasons": reasons}

@@ -5,10 +5,9 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from hits import collect, connections, exceptions, sending
+from hits import collect, connections, exceptions, models, sending
 from hits.contacts import answer_appeal, connections_with_rejections, fetch_appeals, send_answers
 from hits.decisions import REJECT, decide, send_decisions
-from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from marketplace.models import Appeal as AppealThere
 from tests.codes import refused
 from tests.console.filled import add_assignment
@@ -18,7 +17,7 @@ from tests.hits.foreign_site import foreign_site
 from work import execution, tasks
 
 REASON, ANSWER = "I read it twice.", "We looked again."
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -26,9 +25,9 @@ def rejection(site, study, client, ann):
     batch = work.published_batch(study, client)
     work.hand_in(ann, work.hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect.collect_batch(batch=batch, client=client)
-    decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
+    decide(assignments=models.Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
     send_decisions(batch=batch, client=client)
-    return Assignment.objects.select_related("hit__batch__connection").get()
+    return models.Assignment.objects.select_related("hit__batch__connection").get()
 
 
 def appeal(http, worker, assignment_id, reason=REASON):
@@ -36,7 +35,6 @@ def appeal(http, worker, assignment_id, reason=REASON):
     return http.post(f"/worker/assignments/{assignment_id}/appeal/", {"reason": reason})
 
 
-@pytest.mark.slow
 def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server, ann, bob):
     http, connection = Client(), rejection.hit.batch.connection
     assert appeal(Client(), bob, rejection.assignment_id).status_code == 404
@@ -46,7 +44,7 @@ def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server,
     assert appeal(http, ann, rejection.assignment_id).status_code == 302
     assert appeal(http, ann, rejection.assignment_id).status_code == 200
     assert (fetch_appeals(connection=connection), fetch_appeals(connection=connection)) == (1, 0)
-    row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+    row, rosa = models.Appeal.objects.get(), User.objects.create_user("rosa")
     assert row.reason == REASON
     answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     with refused(exceptions.DecisionRefused, "answered_already"):
@@ -56,22 +54,21 @@ def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server,
     assert all(text in page for text in (REASON, ANSWER))
 
 
-@pytest.mark.slow
 def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, ann, study):
     """A connection that does not answer holds up no other."""
     appeal(Client(), ann, rejection.assignment_id)
-    away = Connection.objects.create(
+    away = models.Connection.objects.create(
         name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
     )
-    batch = Batch.objects.create(
+    batch = models.Batch.objects.create(
         study=study, connection=away, title="Judge", description="Judge.", reward_usd="0.10", part=9
     )
-    hit = Hit.objects.create(batch=batch, item=study.items.first(), hit_id="3ELSEWHERE")
-    Assignment.objects.filter(pk=add_assignment(hit).pk).update(
-        status=Assignment.Status.REJECTED, submitted_at=timezone.now()
+    hit = models.Hit.objects.create(batch=batch, item=study.items.first(), hit_id="3ELSEWHERE")
+    models.Assignment.objects.filter(pk=add_assignment(hit).pk).update(
+        status=models.Assignment.Status.REJECTED, submitted_at=timezone.now()
     )
     execution.run_job(tasks.request_job(kind="collect_appeals").pk)
-    assert Appeal.objects.get().assignment == rejection
+    assert models.Appeal.objects.get().assignment == rejection
     assert connections_with_rejections() == [away]
 
 
@@ -89,7 +86,6 @@ LOSSES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", LOSSES.values(), ids=LOSSES)
 def test_a_lost_answer_is_sent_until_it_arrives(rejection, study, settings, site, ann, how):
     assert appeal(Client(), ann, rejection.assignment_id).status_code == 302
@@ -98,7 +94,7 @@ def test_a_lost_answer_is_sent_until_it_arrives(rejection, study, settings, site
         # What calls beside the Requester API name as their operation.
         proxy.cut("Assay", how, 1, 2)
         assert fetch_appeals(connection=rejection.hit.batch.connection) == 1
-        row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+        row, rosa = models.Appeal.objects.get(), User.objects.create_user("rosa")
         answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
         proxy.cut("Assay", how, 1, 2, 3)
         with pytest.raises(exceptions.MarketplaceUnreachable):
@@ -110,12 +106,11 @@ def test_a_lost_answer_is_sent_until_it_arrives(rejection, study, settings, site
     assert row.state == "confirmed"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [False, True])
 def test_an_answer_not_taken_says_why_and_is_sent_again(rejection, study, settings, ann, is_there):
     appeal(Client(), ann, rejection.assignment_id)
     fetch_appeals(connection=rejection.hit.batch.connection)
-    row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+    row, rosa = models.Appeal.objects.get(), User.objects.create_user("rosa")
     answer_appeal(appeal=row, answer=ANSWER, actor=rosa, study=study)
     there = AppealThere.objects.all()
     if not is_there:

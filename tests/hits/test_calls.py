@@ -66,7 +66,6 @@ def lab(live_server, keys):
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
 def test_hits_published_at_once_are_published_once_though_answers_are_cut(lab, live_server, keys):
     proxy, client = lab
     proxy.cut("CreateHITWithHITType", cuts.half_a_body, 2, 9, 11)
@@ -79,7 +78,6 @@ def test_hits_published_at_once_are_published_once_though_answers_are_cut(lab, l
     assert work.balance_of(network_client(f"{live_server.url}/requester", keys)) == ("7.00", "3.00")
 
 
-@pytest.mark.django_db(transaction=True)
 def test_what_was_published_before_the_money_ran_out_is_written_down(lab):
     _proxy, client = lab
     batch = work.batch_of(rating_study(n_items=N_ITEMS), reward_usd="1.00")

@@ -6,9 +6,8 @@ from django.utils import timezone
 
 from accounts import models, teams
 from annotation.access import give_to_team
-from hits import changes, collect, decisions, publications
+from hits import changes, collect, decisions, exceptions, publications
 from hits.costs import rooms_of, set_budget
-from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
 from hits.models import Assignment, Batch, Hit
 from hits.publications import publish_batch
 from marketplace import clock
@@ -27,13 +26,13 @@ def test_more_assignments_cost_their_rewards_and_fees_and_are_added_once(batch, 
     # Three HITs, two more each, at 0.10 and a fee of 0.02.
     assert (cost.n_assignments, cost.total_usd) == (6, Decimal("0.72"))
     # From ten assignments on the fee is higher.
-    with refused(ChangeUnfit, "fee_step"):
+    with refused(exceptions.ChangeUnfit, "fee_step"):
         changes.price_of_more(batch, 8)
     assert changes.price_of_more(batch, 7).n_assignments == 21
     batch.refresh_from_db()
     add = {"batch": batch, "n_more": 2, "n_added": 0, "expected": changes.price_of_more(batch, 2)}
     changes.add_assignments(**add, actor=None)
-    with refused(ChangeUnfit, "changed_since"):
+    with refused(exceptions.ChangeUnfit, "changed_since"):
         changes.add_assignments(**add, actor=None)
     batch.refresh_from_db()
     assert changes.apply_changes(batch=batch, client=client).n_assignments_added == 6
@@ -68,7 +67,7 @@ def expiries():
 def test_an_interrupted_change_goes_on_where_it_was(batch, client, wire, fault):
     more(batch, 1)
     wire.fail("CreateAdditionalAssignmentsForHIT", fault, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         changes.apply_changes(batch=batch, client=client)
     changes.apply_changes(batch=batch, client=client)
     assert there() == [3, 3, 3]
@@ -81,7 +80,7 @@ def test_a_budget_holds_for_more_assignments(batch, study):
     give_to_team(study=study, team=teams.create_team(name="Lab", owner=ada), actor=ada)
     # Six assignments at 0.10 are committed.
     set_budget(study=study, cap_usd=Decimal("0.89"), actor=ada)
-    with pytest.raises(OverBudget):
+    with pytest.raises(exceptions.OverBudget):
         more(batch, 1)
     set_budget(study=study, cap_usd=Decimal("0.90"), actor=ada)
     more(batch, 1)
@@ -95,10 +94,10 @@ def test_what_an_extension_opens_again_is_within_the_budgets(batch, client, ann)
     cost = changes.price_of_extension(batch)
     assert (cost.n_assignments, cost.total_usd) == (5, Decimal("0.50"))
     later = {"batch": batch, "expires_at": in_days(20), "actor": None}
-    with refused(ChangeUnfit, "changed_since"):
+    with refused(exceptions.ChangeUnfit, "changed_since"):
         changes.extend_batch(**later)
     set_budget(study=batch.study, cap_usd=Decimal("0.59"), actor=None)
-    with pytest.raises(OverBudget):
+    with pytest.raises(exceptions.OverBudget):
         changes.extend_batch(**later, expected=cost)
     set_budget(study=batch.study, cap_usd=Decimal("0.60"), actor=None)
     changes.extend_batch(**later, expected=cost)
@@ -112,7 +111,7 @@ def test_a_batch_is_extended_also_once_it_expired_but_not_beyond_a_year(batch, c
     start = Batch.objects.get().publishing_started_at
     assert batch.offered_until == start + timedelta(seconds=batch.lifetime_seconds)
     for days, code in ((-1, "not_in_future"), (3, "before_expiry"), (400, "not_in_future")):
-        with refused(ChangeUnfit, code):
+        with refused(exceptions.ChangeUnfit, code):
             changes.extend_batch(batch=batch, expires_at=in_days(days), actor=None)
     changes.extend_batch(batch=batch, expires_at=in_days(20), actor=None)
     batch.refresh_from_db()
@@ -148,7 +147,7 @@ def test_closing_ends_a_publication_that_is_under_way(study, client, monkeypatch
 def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, client, wire):
     batch = batch_of(study)
     wire.fail("CreateHITWithHITType", answer_lost, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
     changes.end_batch(batch=batch, actor=None, is_closed=True)
     changes.apply_changes(batch=Batch.objects.get(), client=client)
@@ -162,7 +161,7 @@ def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, cl
 def test_rejected_and_expired_work_is_offered_again(batch, client, ann, bob, make_worker):
     """Until the overlap is reached."""
     assert changes.missing_assignments(batch).hits == ()
-    with refused(ChangeUnfit, "nothing_missing"):
+    with refused(exceptions.ChangeUnfit, "nothing_missing"):
         cost = changes.price_of_more(batch, 1)
         changes.repost_missing(batch=batch, expires_at=in_days(9), expected=cost, actor=None)
     hand_in(ann, hit_on(batch, "d0"), VALUES)
@@ -196,7 +195,7 @@ def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
     batch.refresh_from_db()
     changes.apply_changes(batch=batch, client=client)
     assert all(expiry <= clock.now() for expiry in expiries())
-    with refused(ChangeUnfit, "batch_closed"):
+    with refused(exceptions.ChangeUnfit, "batch_closed"):
         changes.extend_batch(batch=batch, expires_at=in_days(2), actor=None)
-    with refused(BatchUnfit, "batch_closed"):
+    with refused(exceptions.BatchUnfit, "batch_closed"):
         publish_batch(batch=batch, client=client)

@@ -13,9 +13,7 @@ from django.utils import timezone
 from annotation import frames, study_facts, study_files
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Submission
-from annotation.protocols import records, versions
-from annotation.protocols.documents import plain_document
-from annotation.protocols.validation import document_faults
+from annotation.protocols import documents, records, validation, versions
 from hits import answers, changes, endpoints, exceptions, questions
 from hits.collect import CHUNK, awaited_hits, collect_batch, read_assignments
 from hits.models import Assignment, Batch, Connection, Hit, Worker
@@ -112,8 +110,8 @@ def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, 
             answer, hit.item, records.ProtocolDocument((rating,), title="Rate")
         )
     check = replace(rating, name="check", cannot_tell=True, check=records.QuestionCheck(value=2))
-    [fault] = document_faults(
-        plain_document(records.ProtocolDocument((rating, check), title="Rate"))
+    [fault] = validation.document_faults(
+        documents.plain_document(records.ProtocolDocument((rating, check), title="Rate"))
     )
     assert (fault.path, fault.code) == (("questions", 1, "cannot_tell"), "attention_check")
 
@@ -366,7 +364,6 @@ def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study,
 VALUES = {"alpha": 70, "beta": 20}
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.slow
 def test_answers_are_collected_while_any_are_awaited(batch, look, ann, bob):
     for worker in (ann, bob):
@@ -404,7 +401,6 @@ def look() -> Callable[[], list[str]]:
     return results
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.slow
 def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
     hand_in(ann, hit_on(batch, "d0"), VALUES)
@@ -415,7 +411,6 @@ def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, clien
     assert look() == []
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, settings):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
     assert (look(), look()) == (["failed"], [])
@@ -426,7 +421,6 @@ def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, se
     assert look() == ["failed"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_collection_outlasts_a_marketplace_that_is_away(batch, ann, settings, monkeypatch):
     monkeypatch.setattr(endpoints, "PATIENCE", Config(retries={"total_max_attempts": 1}))
     hand_in(ann, hit_on(batch, "d0"), VALUES)

@@ -143,7 +143,6 @@ def test_without_money_or_a_marketplace_nothing_is_published(client, settings, m
     assert tables() == before
 
 
-@pytest.mark.django_db
 def test_an_unknown_study_is_told(study, settings):
     """One that was never published asks nothing of the marketplace."""
     settings.MARKETPLACE_ACCESS_KEY_ID = ""

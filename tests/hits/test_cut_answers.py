@@ -10,7 +10,7 @@ from tests.codes import refused
 from tests.hits import cutting_proxy as cuts, work
 from tests.hits.cutting_proxy import cutting_proxy
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 N_ITEMS = 8
 LIST = "ListAssignmentsForHIT"
 # As on Mechanical Turk, a page with anything on it is followed by another.
@@ -49,7 +49,6 @@ def batch_with_work(study, client, ann):
     return batch
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_before", range(3))
 def test_a_study_is_approved_once_whatever_is_cut(study, proxy, lab, client, ann, n_before):
     """Each way to cut is used in turn, beginning with another in each story."""
@@ -84,7 +83,6 @@ def test_a_study_is_approved_once_whatever_is_cut(study, proxy, lab, client, ann
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
 
 
-@pytest.mark.slow
 def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy, lab):
     proxy.cut("GetHIT", cuts.half_a_body, 1)
     with pytest.raises(lab.exceptions.RequestError) as error:
@@ -98,7 +96,6 @@ def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy
     assert proxy.calls[LIST] == endpoints.MOST_ATTEMPTS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_pressed_now", [False, True])
 def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab, is_pressed_now):
     """Unless all is asked for now."""
@@ -116,7 +113,6 @@ def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab, is_pre
     assert collect.collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
 
 
-@pytest.mark.slow
 def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, monkeypatch):
     """Who is killed every few seconds would look at the same HITs for ever. What was looked at long
     ago is looked at again, after the rest."""

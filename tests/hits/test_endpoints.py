@@ -9,7 +9,6 @@ import pytest
 from botocore.config import Config
 
 from hits import connections, endpoints, exceptions
-from hits.connections import balance_usd
 from hits.endpoints import AccessKey, connect, translated_errors
 from tests.boto_clients import ENDPOINT_URL
 from tests.codes import refused, refused_naming
@@ -162,7 +161,7 @@ def secure_site(tmp_path, monkeypatch):
 
 def call(is_requester_api, address):
     if is_requester_api:
-        return balance_usd(connect(key=KEY, endpoint_url=f"{address}/requester"))
+        return connections.balance_usd(connect(key=KEY, endpoint_url=f"{address}/requester"))
     return connections.post_json(address, "/appeals", {}, signature=lambda _address, _body: {})
 
 

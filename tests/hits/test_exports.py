@@ -5,8 +5,7 @@ import os
 import pytest
 from django.core.management import call_command
 
-from annotation.exceptions import AnnotationError
-from annotation.models import Submission
+from annotation import exceptions, models
 from hits.collect import collect_batch
 from hits.models import Assignment, Worker
 from hits.studies import NAMES, submission_rows
@@ -54,7 +53,7 @@ def submissions_of_two(study, client, ann, bob):
     second = hand_in(bob, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, active_seconds=None)
     client.reject_assignment(AssignmentId=second, RequesterFeedback="One second for two.")
     collect_batch(batch=batch, client=client)
-    doubt(Submission.objects.get(comment=COMMENT))
+    doubt(models.Submission.objects.get(comment=COMMENT))
     return study
 
 
@@ -77,7 +76,7 @@ def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp
 
 def test_what_cannot_be_written_leaves_nothing(study, tmp_path):
     assert "".join(row_csv(submission_rows(study))) == ",".join(NAMES) + "\n"
-    with refused_naming(AnnotationError, "nobody"):
+    with refused_naming(exceptions.AnnotationError, "nobody"):
         call_command("export_submissions", "nobody", output=tmp_path / "a.csv")
     with pytest.raises(FileUnwritable):
         call_command("export_submissions", "ratings", output=tmp_path)

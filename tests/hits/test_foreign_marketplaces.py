@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation.models import Submission
-from hits import calls, connections, contacts, exceptions, models, progress
+from hits import calls, connections, contacts, exceptions, models, participants, progress
 from hits.collect import collect_batch
 from hits.decisions import REJECT, decide, send_decisions
 from marketplace.people.enrolment import create_worker
@@ -105,6 +105,14 @@ def test_an_answer_that_cannot_be_is_a_fault_and_stores_nothing(batch, site):
         collect(batch)
     assert site.n_calls - n_calls < 20
     assert not models.Hit.objects.of(batch).exclude(collected_at=None).exists()
+
+
+def test_decisions_that_name_no_time_are_a_fault(batch, monkeypatch):
+    for after in ("hello", "x y", "0001-01-01T00:00:00+00:00", "2026-02-31T00"):
+        answer = {"decisions": [], "after": after}
+        monkeypatch.setattr("hits.recruiter_api.post", lambda *_given, answer=answer: answer)
+        with pytest.raises(exceptions.MarketplaceFault):
+            participants.follow_decisions(batch.connection)
 
 
 def test_appeals_and_amounts_that_are_none_are_a_fault():

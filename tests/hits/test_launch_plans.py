@@ -10,8 +10,7 @@ from django.db import connection
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation import access, frames, models
-from hits import costs, publications
-from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget
+from hits import costs, exceptions, publications
 from hits.models import Batch, Hit
 from hits.plans import add_hits, draft_batch, plan_batch
 from hits.selections import ALL_ITEMS, REST, draw, item_list, least_sure, of_round, sample
@@ -51,7 +50,7 @@ def press_at_once(*presses):
         together.wait()
         try:
             results.append(do())
-        except OverBudget as error:
+        except exceptions.OverBudget as error:
             results.append(type(error))
         connection.close()
 
@@ -90,7 +89,7 @@ def test_the_rest_is_what_the_pilot_left_and_then_nothing_is_left(study, client)
     assert (pilot.part, rest.part) == (1, 2)
     assert not keys_of(pilot) & keys_of(rest)
     assert (set(planned_items().values()), len(planned_items())) == ({1}, 12)
-    with refused(BatchUnfit, "nothing_left"):
+    with refused(exceptions.BatchUnfit, "nothing_left"):
         plan_batch(draft=draft(study, REST), part=3)
     assert plan_batch(draft=draft(study, REST, round=2), part=1).is_new
     # An item that is imported later belongs to none of them.
@@ -103,7 +102,7 @@ def test_the_rest_is_what_the_pilot_left_and_then_nothing_is_left(study, client)
 def test_a_list_of_items_is_launched_and_what_is_wrong_with_it_is_said_whole(study):
     batch = plan_batch(draft=draft(study, item_list(["d3", "d1", "d3"])), part=1).batch
     assert keys_of(batch) == {"d1", "d3"}
-    with refused(BatchUnfit, "items_unavailable") as error:
+    with refused(exceptions.BatchUnfit, "items_unavailable") as error:
         plan_batch(draft=draft(study, item_list(["d1", "d2", "x", "y"])), part=2)
     assert all(f"'{key}'" in str(error.value) for key in ("d1", "x", "y"))
     assert "'d2'" not in str(error.value)
@@ -111,7 +110,7 @@ def test_a_list_of_items_is_launched_and_what_is_wrong_with_it_is_said_whole(stu
 
 def test_a_second_round_asks_again_about_items_that_were_asked_about(study):
     for n_items in (0, 13):
-        with refused(BatchUnfit, "too_few_items") as error:
+        with refused(exceptions.BatchUnfit, "too_few_items") as error:
             plan_batch(draft=draft(study, sample(n_items, seed=7)), part=1)
         assert "12" in str(error.value)
     assert not Batch.objects.exists()
@@ -121,7 +120,7 @@ def test_a_second_round_asks_again_about_items_that_were_asked_about(study):
     second = plan_batch(draft=draft(study, of_round(sample(3, seed=2), 1), round=2)).batch
     assert len(keys_of(second)) == 3
     assert keys_of(second) < keys_of(pilot)
-    with refused(BatchUnfit, "too_few_items") as error:
+    with refused(exceptions.BatchUnfit, "too_few_items") as error:
         plan_batch(draft=draft(study, of_round(sample(3, seed=5), 1), round=2))
     assert "2" in str(error.value)
 
@@ -133,7 +132,7 @@ def test_the_same_launch_requested_twice_is_one_and_another_is_refused(study):
     assert first.batch == second.batch
     dearer = draft(study, sample(5, seed=7), reward_usd=Decimal("0.06"))
     for other in (draft(study, REST), dearer):
-        with refused(LaunchedMeanwhile, "launched_meanwhile"):
+        with refused(exceptions.LaunchedMeanwhile, "launched_meanwhile"):
             plan_batch(draft=other, part=1)
     assert planned_items().total() == 5
 
@@ -148,14 +147,14 @@ def test_two_browsers_that_press_at_once_plan_each_item_once():
 
 
 def test_a_budget_is_a_hard_cap_on_what_is_committed(study):
-    with refused(OverBudget, "batch_budget"):
+    with refused(exceptions.OverBudget, "batch_budget"):
         plan_batch(draft=draft(study, REST), part=1, budget_usd=Decimal("1.19"))
     assert not Batch.objects.exists()
     costs.set_budget(study=study, cap_usd=Decimal("1.00"), actor=None)
     plan_batch(draft=draft(study, sample(5, seed=7)), part=1, budget_usd=Decimal("0.50"))
     [room] = costs.rooms_of(study)
     assert (room.committed_usd, room.left_usd) == (Decimal("0.50"), Decimal("0.50"))
-    with refused(OverBudget, "study_budget") as error:
+    with refused(exceptions.OverBudget, "study_budget") as error:
         plan_batch(draft=draft(study, REST), part=2)
     assert all(amount in str(error.value) for amount in ("$1.00", "$0.50", "$0.70"))
     assert Batch.objects.count() == 1
@@ -169,7 +168,7 @@ def test_a_teams_studies_share_its_budget(study):
     team = team_of(owner, study, other)
     costs.set_budget(team=team, cap_usd=Decimal("0.50"), actor=owner)
     plan_batch(draft=draft(other, REST), part=1, launched_by=owner)
-    with refused(OverBudget, "team_budget"):
+    with refused(exceptions.OverBudget, "team_budget"):
         plan_batch(draft=draft(study, sample(4, seed=7)), part=1)
     plan_batch(draft=draft(study, sample(3, seed=7)), part=1, launched_by=owner)
     entries = AuditEntry.objects.of(team).filter(action="batch.launch")
@@ -198,11 +197,10 @@ def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     costs.set_budget(team=team_of(owner, *studies), cap_usd=Decimal("1.50"), actor=owner)
     drafts = [draft(each, REST) for each in studies]
     results = press_at_once(*(partial(plan_batch, draft=mine, part=1) for mine in drafts))
-    assert (results.count(OverBudget), Batch.objects.count()) == (1, 1)
+    assert (results.count(exceptions.OverBudget), Batch.objects.count()) == (1, 1)
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
 def test_the_command_launches_a_sample_and_then_the_rest(site, client):
     rating_study("ratings", n_items=12, systems=["alpha"])
     terms = {"reward": Decimal("0.05"), "assignments": 2, "json": True}
@@ -278,7 +276,7 @@ def test_the_draw_that_follows_the_judge_is_the_same_until_a_rating_comes_in(stu
     write_scores(study=study, metric="judge", signature="judge|v:1", values=values)
     run, question = ScoringRun.objects.get().pk, study.questions.get().pk
     chosen = least_sure(1, 3, run=run, question=question)
-    with refused(BatchUnfit, "pilot_too_small") as error:
+    with refused(exceptions.BatchUnfit, "pilot_too_small") as error:
         launched(study, chosen)
     assert "10" in str(error.value)
     for n in range(10):
@@ -287,5 +285,5 @@ def test_the_draw_that_follows_the_judge_is_the_same_until_a_rating_comes_in(stu
     assert len(probabilities_of(first)) == 1
     assert launched(study, chosen, part=1) == first
     assert 0 < next(iter(probabilities_of(first).values())) <= 1
-    with refused(BatchUnfit, "selection_gone"):
+    with refused(exceptions.BatchUnfit, "selection_gone"):
         launched(study, least_sure(1, 3, run=run + 1, question=question), part=2)

@@ -11,8 +11,7 @@ from annotation.flags import count_judgments_change, store_evidence
 from annotation.models import Judgment, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, save_draft
-from hits import collect, decisions, drafts, preflight, progress, studies
-from hits.models import Assignment, Batch, Hit
+from hits import collect, decisions, drafts, models, preflight, progress, studies
 from hits.questions import balanced_orders, is_even, order_rows, shown_order, task_page
 from hits.readiness import Funds
 from marketplace.documents.questions import parse_question
@@ -39,7 +38,7 @@ def ordered_study(n_candidates: int = 2, policy: str = "latin_square", **fields)
     return study
 
 
-def task_on(hit: Hit) -> dict:
+def task_on(hit: models.Hit) -> dict:
     question = MarketplaceHit.objects.get(public_id=hit.hit_id).question
     return task_of(parse_question(question, allow_http=True).content)
 
@@ -85,14 +84,13 @@ def test_places_that_differ_by_more_than_one_are_uneven():
 # At the marketplace
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(("n_candidates", "n_workers"), [(2, 4), (4, 8), (3, 6), (5, 5)])
 def test_orders_are_balanced_after_returns(client, make_worker, n_candidates, n_workers):
     """And after expirations."""
     study = ordered_study(n_candidates, n_items=2)
     batch = published_batch(study, client, reward_usd="0.01", max_assignments=n_workers)
     chance, workers = random.Random(7), [make_worker(f"w{n}") for n in range(10)]
-    for hit in Hit.objects.of(batch):
+    for hit in models.Hit.objects.of(batch):
         take_up(hit, workers, chance, n_workers)
         task, taken = task_on(hit), Taken.objects.filter(hit__public_id=hit.hit_id)
         submitted = taken.filter(status="Submitted")
@@ -102,7 +100,7 @@ def test_orders_are_balanced_after_returns(client, make_worker, n_candidates, n_
     assert Taken.objects.filter(status__in=["Returned", "Abandoned"]).count() >= 2
 
 
-def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
+def take_up(hit: models.Hit, workers, chance: random.Random, n_wanted: int) -> None:
     there = MarketplaceHit.objects.get(public_id=hit.hit_id)
     values = {each.key: 50 for each in hit.item.candidates.all()}
     free, open_work = list(workers), []
@@ -129,7 +127,6 @@ def take_up(hit: Hit, workers, chance: random.Random, n_wanted: int) -> None:
         free.append(work.worker)
 
 
-@pytest.mark.django_db
 def test_a_replacement_of_rejected_work_shows_its_order(client, make_worker):
     hit = hit_on(published_batch(ordered_study(n_items=1), client, max_assignments=2), "d0")
     ann, bob, cat, dan = map(make_worker, ("ann", "bob", "cat", "dan"))
@@ -148,7 +145,7 @@ def test_a_replacement_of_rejected_work_shows_its_order(client, make_worker):
 def test_waves_of_an_item_share_one_design():
     batch = batch_of(ordered_study(4, n_items=1), max_assignments=8, wave_size=3)
     orders = []
-    for hit in Hit.objects.of(batch).order_by("wave"):
+    for hit in models.Hit.objects.of(batch).order_by("wave"):
         task = task_of(task_page(hit.item, batch.document, first_slot=hit.first_slot))
         n = batch.wave_assignments(hit.wave)
         orders += [shown_order(task, "3X", slot) for slot in range(n)]
@@ -159,7 +156,7 @@ def test_waves_of_an_item_share_one_design():
 def test_quality_checks_do_not_disturb_the_balance():
     batch = batch_of(checked_study(*CHECKS, n_items=10, order=Order(policy="latin_square")))
     n_checked = 0
-    for hit in Hit.objects.of(batch):
+    for hit in models.Hit.objects.of(batch):
         checks = hit.placed_checks
         task = task_of(task_page(hit.item, batch.document, checks))
         orders = [shown_order(task, "3X", slot) for slot in range(2)]
@@ -194,11 +191,10 @@ def test_the_page_shows_the_order_that_python_computes(open_page, policy, n):
     assert len(orders) > 4 or policy == "fixed"
 
 
-@pytest.mark.django_db
 def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule(client, ann):
     study = preferences(10)
     batch = published_batch(study, client, max_assignments=1)
-    for hit in Hit.objects.of(batch):
+    for hit in models.Hit.objects.of(batch):
         order = shown_order(task_on(hit), "", slot=0)
         choice = {"candidate": None, "question": "better", "value": order[0], "seconds": 1.2}
         answer = answer_to(hit, {}, judgments=[choice], active_seconds=40)
@@ -215,7 +211,6 @@ def test_a_worker_who_takes_the_first_shown_of_each_page_is_not_approved_by_rule
 # Reports
 
 
-@pytest.mark.django_db
 def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(client, ann, bob):
     study = ordered_study(2, n_items=3)
     batch = published_batch(study, client, max_assignments=3)
@@ -231,7 +226,7 @@ def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(cli
     of_d1.update(shown_order=["alpha", "check 1: gold", "beta"])
     count_judgments_change(study_ids=[study.pk])
     assert balance_of(batch) == progress.OrderBalance(3, 2)
-    rejected = Assignment.objects.filter(submission=of_d1[0])
+    rejected = models.Assignment.objects.filter(submission=of_d1[0])
     decisions.decide(assignments=rejected, decision=decisions.REJECT, feedback="x")
     decisions.send_decisions(batch=batch, client=client)
     assert balance_of(batch) == progress.OrderBalance(3, 1)
@@ -239,8 +234,8 @@ def test_uneven_orders_are_counted_per_item_without_checks_and_rejected_work(cli
     assert orders[0] == '["alpha", "beta"]'
 
 
-def balance_of(batch: Batch) -> progress.OrderBalance | None:
-    return progress.batch_report(Batch.objects.get(pk=batch.pk)).orders
+def balance_of(batch: models.Batch) -> progress.OrderBalance | None:
+    return progress.batch_report(models.Batch.objects.get(pk=batch.pk)).orders
 
 
 @pytest.mark.django_db

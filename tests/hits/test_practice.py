@@ -16,8 +16,7 @@ from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
 from hits.practice import practice_page
 from hits.publications import publish_batch
-from marketplace import clock, exceptions, models
-from marketplace.hits import assignments, lifecycle
+from marketplace import clock, exceptions, hits, models
 from marketplace.qualifications.eligibility import qualifies
 from presentation.row_files import row_jsonl
 from tests.annotation.importing import command_output
@@ -97,7 +96,7 @@ def practise(worker, batch, number, *values) -> str:
 
 
 def collect(batch, client) -> None:
-    lifecycle.sweep(clock.now())
+    hits.lifecycle.sweep(clock.now())
     collect_batch(batch=batch, client=client)
 
 
@@ -178,7 +177,7 @@ def test_only_so_many_attempts_count_and_the_first_answer_to_an_item(study, clie
     practise(ann, batch, 0, 20, 10)
     practise(ann, batch, 1, 100, 10)  # before anybody has looked at the first
     practice = models.HitType.objects.get(public_id=batch.practice_hit_type_id)
-    assert assignments.find_next(worker=ann, hit_type=practice) is None
+    assert hits.assignments.find_next(worker=ann, hit_type=practice) is None
     practise(bob, batch, 1, 100, 10)
     collect(batch, client)
     passed = PracticeResult.objects.values_list("worker__worker_id", "is_passed")

@@ -5,15 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Item
-from annotation.protocols.records import (
-    Practice,
-    PracticeCandidate,
-    PracticeItem,
-    ProtocolDocument,
-    ProtocolQuestion,
-    Qualifications,
-)
-from annotation.protocols.versions import freeze, save_draft
+from annotation.protocols import records, versions
 from hits.page_texts import TABLES
 from hits.practice import PracticePage, practice_page
 from hits.questions import task_page
@@ -24,34 +16,38 @@ from tests.hits.test_worker_pages import tab_to
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 TALL = {"width": 390, "height": 3000}
-LINE = ProtocolQuestion(
+LINE = records.ProtocolQuestion(
     "appropriateness", "line", "How well does it answer?", low_label="badly", high_label="well"
 )
-POLITE = ProtocolQuestion("polite", "yes_no", "Is it polite?")
-SPEED = ProtocolQuestion("pace", "likert", "How fast is it?", about="item", points=("slow", "fast"))
-WRITTEN = PracticeItem(
+POLITE = records.ProtocolQuestion("polite", "yes_no", "Is it polite?")
+SPEED = records.ProtocolQuestion(
+    "pace", "likert", "How fast is it?", about="item", points=("slow", "fast")
+)
+WRITTEN = records.PracticeItem(
     context="A: Which film did he mean?",
     candidates=(
-        PracticeCandidate(
+        records.PracticeCandidate(
             text="The other one.",
             scores={"appropriateness": 80, "polite": 1},
             feedback={"appropriateness": "It answers what was asked, and no more."},
         ),
-        PracticeCandidate(text="I like trains.", scores={"appropriateness": 0}),
+        records.PracticeCandidate(text="I like trains.", scores={"appropriateness": 0}),
     ),
     scores={"pace": 2},
     feedback={"pace": "Two turns are soon read."},
 )
 
 
-def document_of(item: Item, *questions: ProtocolQuestion, **fields) -> ProtocolDocument:
-    practice = Practice(0.05, fields.pop("items", (WRITTEN,)), pass_percent=75)
-    document = ProtocolDocument(
+def document_of(
+    item: Item, *questions: records.ProtocolQuestion, **fields
+) -> records.ProtocolDocument:
+    practice = records.Practice(0.05, fields.pop("items", (WRITTEN,)), pass_percent=75)
+    document = records.ProtocolDocument(
         questions or (LINE, POLITE, SPEED), title="Rate replies", comment=False,
-        qualifications=Qualifications(practice=practice), **fields,
+        qualifications=records.Qualifications(practice=practice), **fields,
     )  # fmt: skip
-    save_draft(study=item.study, document=document)
-    freeze(study=item.study)
+    versions.save_draft(study=item.study, document=document)
+    versions.freeze(study=item.study)
     return document
 
 
@@ -159,10 +155,10 @@ def test_feedback_is_in_the_studys_language_and_fits(rating, open_page, language
 
 def test_ticks_are_explained_at_their_card(alternatives, open_page):
     own = [each.key for each in alternatives.candidates.all()]
-    ticked = ProtocolQuestion("acceptable", "selection", "Which would do?")
+    ticked = records.ProtocolQuestion("acceptable", "selection", "Which would do?")
     scores = {key: {"acceptable": float(key == own[0])} for key in own}
-    ticks = tuple(PracticeCandidate(candidate=key, scores=scores[key]) for key in own)
-    shown = PracticeItem(item=alternatives.key, candidates=ticks)
+    ticks = tuple(records.PracticeCandidate(candidate=key, scores=scores[key]) for key in own)
+    shown = records.PracticeItem(item=alternatives.key, candidates=ticks)
     document = document_of(alternatives, ticked, items=(shown,))
     with frame_of(html_of(practice_page(alternatives.study, document, 0))) as frame:
         page = open_page(frame.address("task"), viewport={"width": 1280, "height": 3000})

@@ -22,7 +22,6 @@ from benchmarks.fake_prolific.operations import move_study
 from benchmarks.fake_prolific.server import FakeProlific
 from hits import collect, decisions, participants, progress, recruited_batches, recruiter_api
 from hits.account_requests import request_end, request_recruiter
-from hits.collect import collect_batch
 from hits.connections import client_of, connect_this_site, file_address
 from hits.decisions import bonus_purpose, decide, request_payment, send_decisions, send_payments
 from hits.exceptions import (
@@ -70,7 +69,7 @@ from work.execution import run_job
 from work.models import Job
 from work.tasks import request_job, resume_job
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -122,7 +121,7 @@ def published(drafted, fake, ada):
 @pytest.fixture
 def submitted(published, drafted, fake, ada, batch):
     submission = hand_in(fake, published)
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=client_of(batch.connection))
     assert change(drafted, PRICE, ada, places=40).state == "failed"
     return submission
 
@@ -247,7 +246,6 @@ def change(recruitment, action, ada, **values):
     return job
 
 
-@pytest.mark.slow
 def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     job = connect(connection, ada, fake)
     assert (job.state, job.arguments["encrypted_secret"]) == ("done", "")
@@ -264,7 +262,6 @@ def test_a_token_is_passed_on_and_kept_nowhere_here(connection, ada, fake):
     assert {"recruiter.connect", "recruiter.disconnect"} <= actions
 
 
-@pytest.mark.slow
 def test_its_files_have_passing_addresses(published, drafted, ada, fake, connection, monkeypatch):
     came = hand_in(fake, published)
     assert (change(drafted, DEMOGRAPHICS, ada).state, drafted.is_under_way) == ("done", False)
@@ -297,14 +294,13 @@ def test_its_files_have_passing_addresses(published, drafted, ada, fake, connect
     assert models.AuditEntry.objects.filter(action="study.export_join").count() == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_approved", [False, True])
 def test_answers_taken_back_are_deleted_here_too(published, fake, batch, connection, is_approved):
     hand_in(fake, published)
     there, browser, _answer = arrive(fake, published)
     session = published.sessions.get(submission_id=there.id)
     submit(session.items.first().assignment)
-    collect_batch(batch=batch, client=client_of(connection))
+    collect.collect_batch(batch=batch, client=client_of(connection))
     assert (Submission.objects.count(), Assignment.objects.count()) == (4, 4)
     if is_approved:
         first = session.items.first().assignment.public_id
@@ -318,11 +314,10 @@ def test_answers_taken_back_are_deleted_here_too(published, fake, batch, connect
     assert (Submission.objects.count(), Assignment.objects.count()) == (3, 3)
     assert Study.objects.get(pk=batch.study_id).judgments_version == before + 1
     assert AuditEntry.objects.get(action="submissions.withdraw").details == {"n": 1}
-    collect_batch(batch=batch, client=client_of(connection))
+    collect.collect_batch(batch=batch, client=client_of(connection))
     assert Assignment.objects.count() == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "n_kept"),
     [
@@ -336,7 +331,7 @@ def test_a_bonus_may_keep_an_answer_taken_back(published, fake, batch, connectio
     there, browser, _answer = arrive(fake, published)
     session = published.sessions.get(submission_id=there.id)
     submit(session.items.first().assignment)
-    collect_batch(batch=batch, client=client_of(connection))
+    collect.collect_batch(batch=batch, client=client_of(connection))
     values = {"amount_usd": Decimal("0.50"), "reason": "Careful"}
     request_payment(assignment=Assignment.objects.get(), purpose=bonus_purpose("Careful"), **values)
     Payment.objects.update(**facts)
@@ -348,7 +343,6 @@ def test_a_bonus_may_keep_an_answer_taken_back(published, fake, batch, connectio
     assert list(noted.values_list("details", flat=True)) == ([] if n_kept else [{"n": 1} | unpaid])
 
 
-@pytest.mark.slow
 def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     client = client_of(drafted.batch.connection)
     assert (drafted.state, drafted.quoted_places, drafted.quoted_cost) == ("draft", 2, 4)
@@ -373,12 +367,11 @@ def test_it_is_drafted_published_for_the_amount_and_stopped(drafted, fake, ada):
     assert actions.values_list("action", flat=True).distinct().count() == 7
 
 
-@pytest.mark.slow
 def test_without_judgments_left_nobody_is_paid_for(published, drafted, fake, ada, batch, recruiter):
     for _participant in range(2):
         hand_in(fake, published)
     assert change(drafted, PRICE, ada, places=3).state == "failed"  # before answers are collected
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=client_of(batch.connection))
     facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
     for action in (PRICE, PLACES):
         with refused_recruiting("nothing_wanted"):
@@ -388,7 +381,6 @@ def test_without_judgments_left_nobody_is_paid_for(published, drafted, fake, ada
         request_draft(batch=batch, **offer(recruiter, places=1), actor=ada)
 
 
-@pytest.mark.slow
 def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
     facts = {"recruitment": drafted, "number": drafted.n_requests, "actor": ada}
     request_change(action=PUBLISH, values={"confirmed": "4.00"}, **facts)
@@ -400,7 +392,6 @@ def test_a_button_pressed_twice_requests_once(drafted, fake, ada):
     assert fake.calls.count("move_study") == 1
 
 
-@pytest.mark.slow
 def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, fake, connection):
     with refused_recruiting("open_already"):
         request_draft(batch=batch, **offer(recruiter), actor=ada)
@@ -420,7 +411,6 @@ def test_of_a_batch_one_study_is_open_at_a_time(drafted, batch, recruiter, ada, 
     assert Job.objects.of_kind("recruit_participants").count() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_failed_draft_is_tried_again_unless_another_came(batch, recruiter, ada, fake, is_first):
     fake.fail_next("calculate_cost", *["500"] * 3)
@@ -442,12 +432,11 @@ def test_a_failed_draft_is_tried_again_unless_another_came(batch, recruiter, ada
         assert len(fake.world.studies) == 1
 
 
-@pytest.mark.slow
 def test_participants_are_followed_decided_on_and_not_paid_here(published, drafted, fake, batch):
     movements = models.LedgerTransaction.objects.count()
     first, second = (hand_in(fake, published) for _participant in range(2))
     client = client_of(batch.connection)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     drafted.refresh_from_db()
     assert drafted.charged == [(str(CHARGES["study"]), 4)]
     decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
@@ -466,7 +455,6 @@ def test_participants_are_followed_decided_on_and_not_paid_here(published, draft
     assert (report.n_approved, report.spend.total_usd, report.difference_usd) == (6, 0, 0)
 
 
-@pytest.mark.slow
 def test_what_a_bonus_costs_is_asked_of_the_recruiter_unpaid(published, drafted, fake, ada):
     submission = hand_in(fake, published)
     worker_id = worker_of(published, submission)
@@ -479,7 +467,6 @@ def test_what_a_bonus_costs_is_asked_of_the_recruiter_unpaid(published, drafted,
     assert (job.state, "A1NOBODY" in job.message) == ("failed", True)
 
 
-@pytest.mark.slow
 def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     hand_in(fake, published)
     session = published.sessions.get()
@@ -506,7 +493,6 @@ def test_an_uncertain_call_is_listed_and_settled(published, drafted, fake, ada):
     assert drafted.charges["bonus"] == "0.6700"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("days", "is_kept"), [(29, True), (31, False)])
 def test_a_closed_batch_is_followed_for_thirty_days(drafted, connection, days, is_kept):
     """A participant takes answers back, or a submission without its work waits to be paid."""
@@ -520,13 +506,12 @@ def test_a_closed_batch_is_followed_for_thirty_days(drafted, connection, days, i
     assert RecruiterCall.objects.exists() is is_kept
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("days", [29, 31])
 def test_nobody_erased_unheard_is_named(published, drafted, fake, ada, batch, days):
     """After thirty days nobody asks the marketplace whether that is so."""
     came = hand_in(fake, published)
     client = client_of(batch.connection)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     for assignment in Assignment.objects.all():
         client.approve_assignment(AssignmentId=assignment.assignment_id)
     fake.world.leave(came)
@@ -541,7 +526,6 @@ def test_nobody_erased_unheard_is_named(published, drafted, fake, ada, batch, da
     assert not RecruiterCall.objects.filter(submission_id=came.id).exists()
 
 
-@pytest.mark.slow
 def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch, connection):
     """The marketplace's own pages gave the links: no study of it is known here."""
     assert participants.connections_to_follow() == []
@@ -552,7 +536,7 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     browser.post(f"/join/{study.token}/?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")
     session = study.sessions.get()
     submit(session.items.first().assignment)
-    collect_batch(batch=batch, client=client_of(connection))
+    collect.collect_batch(batch=batch, client=client_of(connection))
     assert (Submission.objects.count(), participants.connections_to_follow()) == (1, [connection])
     # Who is at work still may stop, and take back what was decided on, too.
     Assignment.objects.update(status="Approved")
@@ -566,11 +550,10 @@ def test_answers_by_a_panels_links_are_followed_until_they_are_decided_on(batch,
     assert participants.connections_to_follow() == []
 
 
-@pytest.mark.slow
 def test_decisions_that_were_not_sent_from_here_are_heard_of(published, fake, batch):
     """A participant's other items, those decided at Prolific by hand, and what time approves."""
     by_item, by_time = (hand_in(fake, published) for _ in range(2))
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=client_of(batch.connection))
     mine = Assignment.objects.of(batch)
     items = published.sessions.get(submission_id=by_item.id).items.order_by("position")
     rejected = mine.filter(assignment_id=items.first().assignment.public_id)
@@ -586,21 +569,12 @@ def test_decisions_that_were_not_sent_from_here_are_heard_of(published, fake, ba
     assert by_time.status == "APPROVED"
 
 
-def test_an_answer_that_names_no_time_ends_no_other_connections_looking(connection, monkeypatch):
-    for after in ("hello", "x y", "0001-01-01T00:00:00+00:00", "2026-02-31T00"):
-        answer = {"decisions": [], "after": after}
-        monkeypatch.setattr(recruiter_api, "post", lambda *_given, answer=answer: answer)
-        with pytest.raises(MarketplaceFault):
-            participants.follow_decisions(connection)
-
-
-@pytest.mark.slow
 def test_how_participants_stand_is_known_until_they_are_decided(published, drafted, fake, batch):
     """Who gave the place back after the work, or entered another code than the one given."""
     left = hand_in(fake, published, code="")
     fake.world.leave(left)
     other, plain = (hand_in(fake, published, code=code) for code in ("MY-OWN-ID", None))
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=client_of(batch.connection))
     for _minute in range(2):
         minute()
     told = Participation.objects.filter(recruitment=drafted).order_by("pk")
@@ -617,7 +591,6 @@ def test_how_participants_stand_is_known_until_they_are_decided(published, draft
     assert plain.status == "AWAITING REVIEW"
 
 
-@pytest.mark.slow
 def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fake, ada):
     """It is published there by hand; what is still to be done stays failed."""
     fake.fail_next("study", *["500"] * 4)
@@ -643,7 +616,6 @@ def test_what_failed_is_tried_again_unless_it_was_done_all_the_same(drafted, fak
     assert drafted.state == "stopped"
 
 
-@pytest.mark.slow
 def test_a_refused_bonus_tried_again_is_paid_once(bonus, drafted, fake, ada, batch, monkeypatch):
     def refuse(*_args, **_facts):
         raise RecruitingRefused("works with no recruiters")
@@ -663,7 +635,6 @@ def test_a_refused_bonus_tried_again_is_paid_once(bonus, drafted, fake, ada, bat
     assert len(fake.world.paid) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     bonus, drafted, fake, ada, batch, monkeypatch, settings, is_heard
@@ -688,9 +659,7 @@ def test_a_bonus_is_paid_once_however_long_ago_it_was_requested(
     assert len(fake.world.paid) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(database.vendor != "postgresql", reason="SQLite has one writer at a time")
-@pytest.mark.django_db(transaction=True)
 def test_a_bonus_requested_twice_is_paid_once(bonus, drafted, ada, pay_at_desk, monkeypatch):
     drafted.refresh_from_db()
     real, is_checked = recruited_batches._request, Event()
@@ -721,7 +690,6 @@ def test_a_bonus_requested_twice_is_paid_once(bonus, drafted, ada, pay_at_desk, 
     assert not Payment.objects.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_at_desk", [True, False])
 def test_a_bonus_is_paid_once_by_either_page(bonus, drafted, fake, ada, pay_at_desk, is_at_desk):
     def pay(is_at_desk):
@@ -737,7 +705,6 @@ def test_a_bonus_is_paid_once_by_either_page(bonus, drafted, fake, ada, pay_at_d
     assert len(fake.world.paid) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("amount", "cost"), [("0.75", 100), ("0.60", 80)])
 def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk, amount, cost):
     pay_at_desk()
@@ -756,7 +723,6 @@ def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk
     assert [amount for _kind, _key, amount in fake.world.paid] == [cost]  # fees included
 
 
-@pytest.mark.slow
 def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake, ada, monkeypatch):
     """A gateway has cut the first, which is written between the other's looks."""
     real, told = recruiting.intents._locked, {}
@@ -781,7 +747,6 @@ def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake,
     assert models.Intent.objects.filter(kind="bonus").count() == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "said"),
     [
@@ -814,7 +779,6 @@ def test_nothing_a_marketplace_says_ends_the_following(published, fake, monkeypa
     assert RecruiterCall.objects.count() == (0 if said else 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("error", [MarketplaceSlow("slow"), MarketplaceFault("wrong")])
 def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatch, error):
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=error)
@@ -830,7 +794,6 @@ def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatc
         change(drafted, participants.BONUS, ada, **bonus)
 
 
-@pytest.mark.slow
 def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monkeypatch):
     """By the token that it was requested under; the next is another, and is paid."""
     lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
@@ -851,7 +814,6 @@ def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monk
     assert sorted(one.is_refused for one in participants.bonuses_of(batch)) == [False, True]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_heard", [True, False])
 def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     bonus, drafted, fake, ada, batch, connection, monkeypatch, is_heard
@@ -882,10 +844,9 @@ def test_a_bonus_is_followed_however_long_ago_its_batch_was_closed(
     assert participants.connections_to_follow() == []
 
 
-@pytest.mark.slow
 def test_answers_taken_back_meanwhile_are_gone(published, fake, batch, connection, monkeypatch):
     hand_in(fake, published)
-    collect_batch(batch=batch, client=client_of(connection))
+    collect.collect_batch(batch=batch, client=client_of(connection))
     facts = {"amount_usd": Decimal("0.50"), "purpose": bonus_purpose("Careful")}
     request_payment(assignment=Assignment.objects.first(), reason="Careful", **facts)
     is_first, read = decisions._is_first_attempt, collect.read_answer

@@ -6,10 +6,9 @@ from django.utils import timezone
 
 from accounts.audit import chain_faults
 from accounts.models import AuditChain, AuditEntry, User
-from hits import exceptions
+from hits import decisions, exceptions
 from hits.contacts import note_worker, send_messages
 from hits.costs import commitments, set_budget, spend_of
-from hits.decisions import override
 from hits.drafts import Action, draft_decision, drafts_of, paid_part, summary_of, undo_draft
 from hits.models import (
     Assignment,
@@ -246,7 +245,7 @@ def test_a_study_and_a_batch_are_held_to_their_budgets(work, draft, send, study,
     assert Payment.objects.count() == 1
     set_budget(cap_usd=Decimal("6.30"), actor=rosa, batch=batch)
     rejected = Assignment.objects.filter(pk=work[0].pk)
-    override(assignments=rejected)
+    decisions.override(assignments=rejected)
     # It will be paid, and so counts before the marketplace has heard of it.
     assert commitments(Batch.objects.all())[0].usd == Decimal("6.30")
     rejected.update(decision_problem="Not now.")

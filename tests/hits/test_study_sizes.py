@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.flags import count_judgments_change
-from annotation.models import Judgment
+from annotation import flags, models
 from annotation.protocols.records import Pairs, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from hits.study_sizes import study_size
@@ -96,7 +95,7 @@ def test_a_pilots_variance_replaces_the_default_and_another_scale_does_not(study
     rate_at_random(study, sd=5)
     study.refresh_from_db()
     found = study_size(study, document).precision
-    assert (found.source, found.n_judgments) == ("pilot", Judgment.objects.count())
+    assert (found.source, found.n_judgments) == ("pilot", models.Judgment.objects.count())
     # Ratings that differ by 7 points instead of 35.
     assert found.difference == pytest.approx(assumed.difference / 5, rel=0.25)
     assert study_size(study, planned(study)).precision.source == "assumed"
@@ -123,8 +122,8 @@ def test_the_variance_is_the_rehearsals_until_there_is_a_pilot_and_the_panel_nam
     assert measured.source == "pilot"
     assert measured.difference == pytest.approx(rehearsed.difference / 2, rel=0.25)
     # Ratings that say nothing about the question leave it to the rehearsal.
-    Judgment.objects.of(study).delete()
-    count_judgments_change(study_ids=[study.pk])
+    models.Judgment.objects.of(study).delete()
+    flags.count_judgments_change(study_ids=[study.pk])
     assert panel().source == "rehearsal"
 
 

@@ -21,9 +21,7 @@ from annotation.protocols.records import (
     Time,
 )
 from annotation.protocols.versions import freeze, save_draft
-from hits.answers import read_answer
-from hits.page_rendering import answer_schema
-from hits.page_texts import SOURCE, TABLES
+from hits import answers, page_rendering, page_texts
 from hits.questions import html_question, task_page
 from marketplace.documents.answer_schemas import answer_errors, check_schema
 from tests.accessibility import CONTROLS, GROUPS, accessibility_problems, accessible_nodes
@@ -88,7 +86,7 @@ def framed(open_page) -> Iterator:
 def read(frame: frames.Frame, item: Item, document: ProtocolDocument):
     posted = frame.posts[0][1]["answer"][0]
     assert answer_errors(frame.page, [("answer", [posted])]) == []
-    return json.loads(posted), read_answer(xml_of({"answer": posted}), item, document)
+    return json.loads(posted), answers.read_answer(xml_of({"answer": posted}), item, document)
 
 
 def operate(page: Page, task: FrameLocator, kind: str, by: str) -> None:
@@ -216,7 +214,7 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
     )
 
 
-@pytest.mark.parametrize("language", [SOURCE, *TABLES])
+@pytest.mark.parametrize("language", [page_texts.SOURCE, *page_texts.TABLES])
 def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only(framed, language):
     fields = {
         "questions": tuple(QUESTIONS.values()), "language": language, "reason": Reason("page", 5),
@@ -246,7 +244,7 @@ def test_a_page_is_in_the_language_of_its_study_accessible_and_scrolls_down_only
 def test_every_text_of_the_page_has_a_translation_in_every_table():
     files = (Path(settings.BASE_DIR) / "templates" / "worker_page").rglob("*.html")
     texts = set(re.findall(r'{% say "([^"]*)"', "\n".join(path.read_text() for path in files)))
-    for language, table in TABLES.items():
+    for language, table in page_texts.TABLES.items():
         assert set(table) == texts, language
         for text, translated in table.items():
             placeholders = [sorted(re.findall(r"\{\w+\}", each)) for each in (text, translated)]
@@ -479,7 +477,7 @@ def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
 def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
     page = task_page(*published(rating_item(), questions=tuple(QUESTIONS.values())))
     task = json.loads(re.search(r'<script id="task"[^>]*>(.*?)</script>', page)[1])
-    check_schema(answer_schema(task))
+    check_schema(page_rendering.answer_schema(task))
 
 
 # Categories and alternatives

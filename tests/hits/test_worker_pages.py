@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from annotation.evidence import Effort
-from annotation.models import Item
+from annotation import evidence, models
 from hits.answers import Answer, read_answer
 from hits.questions import task_page
 from tests.accessibility import accessibility_problems
@@ -43,7 +42,7 @@ def place_of(slider: Locator, across: float, up: float = 0) -> tuple[float, floa
     return box["x"] + x, box["y"] + box["height"] / 2 - up
 
 
-def submitted_answer(frame: Frame, item: Item) -> tuple[dict, Answer]:
+def submitted_answer(frame: Frame, item: models.Item) -> tuple[dict, Answer]:
     assert [path for path, _ in frame.posts] == ["/mturk/externalSubmit"]
     fields = {name: values[0] for name, values in frame.posts[0][1].items()}
     assert (fields.keys(), fields["assignmentId"]) == ({"assignmentId", "answer"}, "3ASSIGNMENT1")
@@ -268,7 +267,7 @@ def test_hostile_texts_are_shown_as_they_are(rating, open_page):
     rating.study.instructions = evil
     rating.candidates.update(text=evil)
     rating.study.questions.update(wording=evil, low_label='" onfocus="alert(1)'[:64])
-    item = Item.objects.get(pk=rating.pk)
+    item = models.Item.objects.get(pk=rating.pk)
     item.context, item.study.title = evil, evil
     with frame_of(task_page(item)) as frame:
         page = open_page(frame.address("task"))
@@ -478,7 +477,7 @@ def test_what_a_worker_does_is_recorded_and_not_what_they_type(rating, rating_fr
     send(task)
     expect(task.get_by_text("Received.")).to_be_visible()
     posted, answer = submitted_answer(rating_frame, rating)
-    effort = Effort(60, 60, answer.active_seconds, events=answer.events, n_characters=42)
+    effort = evidence.Effort(60, 60, answer.active_seconds, events=answer.events, n_characters=42)
     assert posted["events"] == [list(row) for row in answer.events]
     assert (effort.n_typed, effort.n_pasted, effort.counts["blur"]) == (30, 12, 1)
     assert (effort.typing_ms[0], effort.seen) == (pytest.approx(35, abs=25), (8, 8))

@@ -9,10 +9,8 @@ from typing import Any
 from django.apps import apps
 
 from annotation.models import Study
-from hits.collect import collect_batch
+from hits import collect, plans, publications
 from hits.models import Batch, Hit
-from hits.plans import draft_batch, plan_batch
-from hits.publications import publish_batch
 from marketplace.models import WorkerAccount
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.hits.wire import wire_of
@@ -35,7 +33,7 @@ def collected_work(study: Study, keys: Mapping[str, str], *names: str) -> Batch:
         worker = create_worker(username=name, password=PASSWORD)
         for position in range(3):
             hand_in(worker, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     return batch
 
 
@@ -47,13 +45,13 @@ def batch_of(
     texts = {"title": f"Judge {study.slug}", "description": "Read and judge."}
     settings = texts | {"reward_usd": "0.10"} | settings
     settings["reward_usd"] = Decimal(settings["reward_usd"])
-    draft = draft_batch(study=study, **settings)
-    return plan_batch(draft=draft, part=part, excluded_workers=excluded_workers).batch
+    draft = plans.draft_batch(study=study, **settings)
+    return plans.plan_batch(draft=draft, part=part, excluded_workers=excluded_workers).batch
 
 
 def published_batch(study: Study, client: Any, **settings: Any) -> Batch:
     batch = batch_of(study, **settings)
-    publish_batch(batch=batch, client=client)
+    publications.publish_batch(batch=batch, client=client)
     return batch
 
 

@@ -15,10 +15,8 @@ from botocore.exceptions import ClientError
 from django.db import connection, transaction
 
 from accounts.models import User
-from marketplace import clock, models
-from marketplace.exceptions import NoAssignmentsLeft, WorkRefused
+from marketplace import clock, exceptions, models, money
 from marketplace.hits.assignments import accept_hit, submit_assignment
-from marketplace.money import ledger, transfers
 from marketplace.money.transfers import deposit
 from marketplace.people.enrolment import create_worker, open_worker_account
 from marketplace.qualifications.requests import request_qualification
@@ -37,7 +35,7 @@ def all_at_once(*calls):
         try:
             barrier.wait(timeout=60)
             return call()
-        except (WorkRefused, ClientError) as error:
+        except (exceptions.WorkRefused, ClientError) as error:
             return error
         finally:
             connection.close()
@@ -140,7 +138,7 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
         for hit in random.Random(worker.pk).sample(hits, HITS):
             try:
                 mine[accept_hit(worker=worker, hit=hit).hit_id] += 1
-            except NoAssignmentsLeft:
+            except exceptions.NoAssignmentsLeft:
                 mine["refused"] += 1
         return mine
 
@@ -200,7 +198,7 @@ def test_money_moves_while_another_requesters_transaction_is_open(labs, three):
         bonus = {"WorkerId": three[0].worker_id, "AssignmentId": free, "BonusAmount": "1.00"}
         theirs.send_bonus(**bonus, Reason="Good work.")
         deposit(requester=models.Requester.objects.get(name="Lab 1"), amount_usd=Decimal(5))
-        assert transfers.make_batch() is not None
+        assert money.transfers.make_batch() is not None
         return theirs.get_account_balance()["AvailableBalance"]
 
     with elsewhere() as call, transaction.atomic():
@@ -230,7 +228,7 @@ def test_both_accounts_of_a_requester_are_locked_whichever_is_used(labs, three):
     assignment_id = submit(three[0], labs[0].create_hit(**HIT)["HIT"]["HITId"])
     requester = models.Requester.objects.get(name="Lab 0")
     with transaction.atomic():
-        ledger.lock_accounts(requester)
+        money.ledger.lock_accounts(requester)
         with elsewhere() as call:
             skipping = models.LedgerAccount.objects.filter(requester=requester)
             skipping = skipping.select_for_update(no_key=True, skip_locked=True)
@@ -254,7 +252,7 @@ def test_everything_at_once_ends_without_a_deadlock(labs, three, seed):
     for lab in labs:
         hit_id = lab.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
         by_hand[lab] = [(worker, submit(worker, hit_id)) for worker in three]
-    calls = [transfers.make_batch]
+    calls = [money.transfers.make_batch]
     for lab in labs:
         calls += [lab.get_account_balance, lambda lab=lab: lab.create_hit(**HIT)]
         for worker, assignment_id in rng.sample(by_hand[lab], 2):

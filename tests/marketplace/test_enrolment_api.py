@@ -49,7 +49,6 @@ def nothing_was_done():
     return not (Requester.objects.exists() or User.objects.exists())
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_requester_who_is_known_gets_another_key(live_server):
     first, second = (enrol_requester(site_url=live_server.url, name="Vision lab") for _ in "ab")
     assert first != second
@@ -69,7 +68,6 @@ def test_a_requester_who_is_known_gets_another_key(live_server):
     assert client.get_account_balance()["AvailableBalance"] == "49.50"
 
 
-@pytest.mark.django_db(transaction=True)
 def test_what_goes_wrong_is_reported_and_a_worker_can_sign_in(live_server, settings):
     settings.MARKETPLACE_TEST_FUNDS = False
     with pytest.raises(MarketplaceRefused) as refused:

@@ -12,13 +12,11 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from marketplace import clock
+from marketplace import clock, exceptions, models
 from marketplace.documents.answers import fill_in
 from marketplace.documents.constraints import MOST_PATTERN_SECONDS
 from marketplace.documents.questions import parse_question_form
-from marketplace.exceptions import InvalidQuestion
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import Assignment, Hit
 from tests.codes import codes_on, refused
 from tests.marketplace.conformance.refusals import turk_code
 from tests.marketplace.conftest import HIT
@@ -47,7 +45,7 @@ GOOD = {
 @pytest.fixture
 def hit(mturk):
     created = mturk.create_hit(**HIT | {"Question": FULL_FORM}, MaxAssignments=2)
-    return Hit.objects.get(public_id=created["HIT"]["HITId"])
+    return models.Hit.objects.get(public_id=created["HIT"]["HITId"])
 
 
 @pytest.fixture
@@ -102,10 +100,10 @@ def test_good_answers_are_collected_and_submitting_again_changes_nothing(
     for text in ("ornate", "red", "blue"):
         assert f"<SelectionIdentifier>{text}</SelectionIdentifier>" in tags["Answer"]
     assert "<FreeText>49.50</FreeText>" in tags["Answer"]
-    before = Assignment.objects.values().get()
+    before = models.Assignment.objects.values().get()
     response = ada.post(submit_path, GOOD | {"question-5": "1"})
     assert response.status_code == 302
-    assert Assignment.objects.values().get() == before
+    assert models.Assignment.objects.values().get() == before
     assert code_before_the_receipt(response) == "received_before"
 
 
@@ -113,7 +111,7 @@ def test_auto_accept_leads_from_a_form_to_the_next_hit(mturk, ada, hit, submit_p
     mturk.create_hit(**HIT | {"Question": FULL_FORM})
     ada.post(f"{submit_path.removesuffix('submit/')}auto-accept/", {"auto_accept": "on"})
     location = ada.post(submit_path, GOOD).headers["Location"]
-    held = Assignment.objects.get(status="Accepted")
+    held = models.Assignment.objects.get(status="Accepted")
     assert location == f"/worker/assignments/{held.public_id}/"
 
 
@@ -283,7 +281,7 @@ LARGE_PATTERNS = [
 def test_a_pattern_that_would_be_large_once_compiled_is_refused_before(expression):
     other = f"<OtherSelection><Constraints>{pattern(expression)}</Constraints></OtherSelection>"
     for part in (with_patterns(expression), question("q", selection("a", other=other))):
-        with refused(InvalidQuestion, "patterns_too_large"):
+        with refused(exceptions.InvalidQuestion, "patterns_too_large"):
             parse_question_form(form(part))
 
 
@@ -324,14 +322,14 @@ def measure(program):
     ],
 )
 def test_a_pattern_that_cannot_be_read_is_refused(expression, code):
-    with refused(InvalidQuestion, code):
+    with refused(exceptions.InvalidQuestion, code):
         parse_question_form(form(with_patterns(expression)))
 
 
 def test_a_form_has_a_limited_number_of_patterns_of_a_few_megabytes():
     parts = [question(f"q{n}", free_text(pattern("a") * 25)) for n in range(5)]
     parse_question_form(form(*parts[:4]))
-    with refused(InvalidQuestion, "too_many_patterns"):
+    with refused(exceptions.InvalidQuestion, "too_many_patterns"):
         parse_question_form(form(*parts))
     parse_question_form(form(with_patterns(*COMMON_PATTERNS)))
     before = measure("import marketplace.documents.constraints")
@@ -348,9 +346,9 @@ def test_wrong_forms_are_refused_when_they_are_made_and_a_hit_with_a_frame_has_n
     assert code == "XMLParseError"
     bad = form(question("q", free_text("<Length minLength='x'/>")))
     assert turk_code(mturk.create_hit, **HIT | {"Question": bad}) == "XMLParseError"
-    assert not Hit.objects.exists()
+    assert not models.Hit.objects.exists()
     mturk.create_hit(**HIT)
-    held = accept_hit(worker=worker, hit=Hit.objects.get())
+    held = accept_hit(worker=worker, hit=models.Hit.objects.get())
     assert ada.post(f"/worker/assignments/{held.public_id}/submit/", {}).status_code == 404
 
 
@@ -371,6 +369,6 @@ def test_a_pattern_that_never_ends_holds_nobody_up():
 
 def test_a_form_of_before_the_limits_is_explained_to_workers(mturk, ada):
     mturk.create_hit(**HIT | {"Question": form(with_patterns("a"))})
-    Hit.objects.update(question=form(with_patterns("(?:a|b){1000000}")))
-    page = ada.get(f"/worker/hits/{Hit.objects.get().public_id}/")
+    models.Hit.objects.update(question=form(with_patterns("(?:a|b){1000000}")))
+    page = ada.get(f"/worker/hits/{models.Hit.objects.get().public_id}/")
     assert (page.status_code, page.context["code"]) == (409, "patterns_too_large")

@@ -201,7 +201,6 @@ def test_a_reference_and_a_form_are_used_once(olga, requester, filled_in, change
     assert filled_in["form_token"] not in text_of(olga.get(address_of(requester)))
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("with_token", [True, False])
 def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_keys, with_token):
     make_keys()
@@ -280,7 +279,6 @@ def test_only_what_is_available_is_taken_out(olga, mturk, requester):
     assert message_codes(page) == ["deposit_spent"]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db, make_keys):
     make_keys()
     stored = models.Deposit.objects.select_related("requester").get()

@@ -13,17 +13,14 @@ from django.test import Client
 
 from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from marketplace import clock
-from marketplace.exceptions import AlreadyWorkedOn, AssignmentClosed, NoAssignmentsLeft, WorkRefused
+from marketplace import clock, exceptions, money
 from marketplace.hits import assignments, lifecycle
 from marketplace.models import Assignment, Hit
-from marketplace.money import ledger
 from marketplace.money.amounts import LARGEST_AMOUNT_USD, parse_amount
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import status_of, turk_code
 from tests.marketplace.conftest import HIT, HIT_TYPE, run, submit
-from work.execution import run_job
-from work.tasks import request_job
+from work import execution, tasks
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -63,7 +60,7 @@ def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, 
     assert lifecycle.sweep(assignment.auto_approval_at) == 1
     assignment.refresh_from_db()
     assert (assignment.status, assignment.approved_at) == ("Approved", assignment.auto_approval_at)
-    assert str(ledger.balance_of(ledger.earnings_account(worker))) == "0.63"
+    assert str(money.ledger.balance_of(money.ledger.earnings_account(worker))) == "0.63"
     hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
     assert Assignment.objects.get(public_id=submit(worker, hit)).status == "Approved"
     clock.advance(400 * DAY)
@@ -128,7 +125,7 @@ def test_an_assignment_is_abandoned_and_free_at_its_deadline(mturk, hit, worker,
     assignment = assignments.accept_hit(worker=worker, hit=hit)
     assert assignment.deadline - assignment.accepted_at == timedelta(seconds=1200)
     assert lifecycle.sweep(assignment.deadline - SECOND) == 0
-    with pytest.raises(NoAssignmentsLeft):
+    with pytest.raises(exceptions.NoAssignmentsLeft):
         assignments.accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
     clock.advance(HOUR)
     late = assignments.accept_next(
@@ -136,7 +133,7 @@ def test_an_assignment_is_abandoned_and_free_at_its_deadline(mturk, hit, worker,
     )  # without any sweep
     assert late.hit == hit
     clock.advance(HOUR)
-    with refused(AssignmentClosed, "time_over"):
+    with refused(exceptions.AssignmentClosed, "time_over"):
         assignments.submit_assignment(public_id=late.public_id, fields=[("a", ["1"])])
     hit.refresh_from_db()
     assert hit.status == "Assignable"
@@ -162,7 +159,7 @@ def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id, hit, worker):
     clock.advance(DAY)
     assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
     assert status_of(mturk, hit_id) == "Reviewable"
-    with refused(WorkRefused, "hit_expired"):
+    with refused(exceptions.WorkRefused, "hit_expired"):
         assignments.accept_hit(worker=worker, hit=hit)
     clock.advance(120 * DAY - MINUTE)
     assert status_of(mturk, hit_id) == "Reviewable"
@@ -191,8 +188,8 @@ def test_the_command_and_the_periodic_job_sweep(mturk, hit_id):
     assert re.findall("[0-9]+", run("sweep_marketplace")) == ["0"]
     mturk.create_hit(**HIT)
     clock.advance(DAY)
-    job = request_job(kind="sweep_marketplace")
-    assert run_job(job.pk) == "done"
+    job = tasks.request_job(kind="sweep_marketplace")
+    assert execution.run_job(job.pk) == "done"
     job.refresh_from_db()
     assert job.message.startswith("1 ")
 
@@ -201,17 +198,17 @@ def test_a_worker_does_a_hit_once_and_next_the_oldest_not_done(mturk, worker, ma
     hit_id = mturk.create_hit(**HIT, MaxAssignments=5)["HIT"]["HITId"]
     hit = Hit.objects.get()
     assignment = assignments.accept_hit(worker=worker, hit=hit)
-    with refused(AlreadyWorkedOn, "in_progress"):
+    with refused(exceptions.AlreadyWorkedOn, "in_progress"):
         assignments.accept_hit(worker=worker, hit=hit)
     assignments.submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
     assert status_of(mturk, hit_id) == "Assignable"
-    with refused(AlreadyWorkedOn, "done_already"):
+    with refused(exceptions.AlreadyWorkedOn, "done_already"):
         assignments.accept_hit(worker=worker, hit=hit)
     first, second = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
     hit_type = Hit.objects.first().hit_type
     assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == first
     assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
-    with pytest.raises(NoAssignmentsLeft):
+    with pytest.raises(exceptions.NoAssignmentsLeft):
         assignments.accept_next(worker=worker, hit_type=hit_type)
 
 
@@ -229,7 +226,6 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud800b"], ids=["nul", "half a pair"])
 def test_a_text_that_no_database_keeps_is_refused(keys, text):
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])

@@ -17,23 +17,15 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings, stateful, strategies as st
 
 from accounts.models import User
-from marketplace import clock
+from marketplace import clock, exceptions, hits
 from marketplace.api import (  # registers the operations
     hit_operations as _hit_operations,  # noqa: F401
     worker_operations as _worker_operations,  # noqa: F401
 )
 from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
-from marketplace.exceptions import MarketplaceError
-from marketplace.hits import lifecycle
-from marketplace.hits.assignments import (
-    accept_hit,
-    accept_next,
-    return_assignment,
-    submit_assignment,
-)
+from marketplace.hits import assignments
 from marketplace.models import Assignment, Deposit, Hit, LedgerTransaction, PayoutBatch, Requester
-from marketplace.money import ledger, transfers
-from marketplace.money.reconciliation import audit
+from marketplace.money import ledger, reconciliation, transfers
 from marketplace.people.enrolment import open_worker_account
 from tests.marketplace import money
 
@@ -104,9 +96,9 @@ class Marketplace(stateful.RuleBasedStateMachine):
         try:
             if hasattr(self, "labs"):
                 clock.advance(400 * DAY)
-                lifecycle.sweep(clock.now())
+                hits.lifecycle.sweep(clock.now())
                 self.all_is_right()
-                assert audit() == []
+                assert reconciliation.audit() == []
                 assert set(Hit.objects.values_list("status", flat=True)) == {"Disposed"}
                 for lab in self.labs:
                     assert ledger.balance_of(ledger.held_account(lab)) == 0
@@ -213,14 +205,16 @@ class Marketplace(stateful.RuleBasedStateMachine):
     @stateful.rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
     def accept(self, worker, pick, finish):
         worker, hit = self.workers[worker], self._hit(pick, "Assignable")
-        accepted = self._try("accept", lambda: accept_hit(worker=worker, hit=hit))
+        accepted = self._try("accept", lambda: assignments.accept_hit(worker=worker, hit=hit))
         if accepted and finish:
             self._submit(accepted)
 
     @stateful.rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
     def accept_next_of_a_group(self, worker, pick, finish):
         worker, hit_type = self.workers[worker], self._hit(pick, "Assignable").hit_type
-        accepted = self._try("accept next", lambda: accept_next(worker=worker, hit_type=hit_type))
+        accepted = self._try(
+            "accept next", lambda: assignments.accept_next(worker=worker, hit_type=hit_type)
+        )
         if accepted and finish:
             self._submit(accepted)
 
@@ -230,7 +224,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
         if assignment and finish:
             self._submit(assignment)
         elif assignment:
-            self._try("return", lambda: return_assignment(assignment=assignment))
+            self._try("return", lambda: assignments.return_assignment(assignment=assignment))
 
     # What an operator does.
 
@@ -262,15 +256,15 @@ class Marketplace(stateful.RuleBasedStateMachine):
     def time_passes(self, step, is_swept):
         clock.advance(step)
         if is_swept:
-            lifecycle.sweep(clock.now())
-            assert lifecycle.sweep(clock.now()) == 0
+            hits.lifecycle.sweep(clock.now())
+            assert hits.lifecycle.sweep(clock.now()) == 0
 
     # What is true after every step.
 
     @stateful.invariant()
     def all_is_right(self):
         if STORIES:  # the audit takes longer than all other checks: else once, in the end
-            assert audit() == []
+            assert reconciliation.audit() == []
         money.check_transactions()
         money.check_accounts(deposited_usd=self.deposited_usd, paid_out_usd=self.paid_out_usd)
         money.check_payments()
@@ -281,7 +275,9 @@ class Marketplace(stateful.RuleBasedStateMachine):
 
     def _submit(self, assignment):
         public_id, fields = assignment.public_id, [("rating", [str(assignment.pk % 2)])]
-        self._try("submit", lambda: submit_assignment(public_id=public_id, fields=fields))
+        self._try(
+            "submit", lambda: assignments.submit_assignment(public_id=public_id, fields=fields)
+        )
 
     def _override(self, assignment):
         values = {"AssignmentId": assignment.public_id, "OverrideRejection": True}
@@ -299,7 +295,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
         before = LedgerTransaction.objects.count()
         try:
             result = act()
-        except MarketplaceError as error:
+        except exceptions.MarketplaceError as error:
             self.done[f"{what} refused: {type(error).__name__}"] += 1
             assert time_did_something or LedgerTransaction.objects.count() == before
             return None
@@ -376,7 +372,7 @@ def test_each_of_the_things_that_may_happen_can_happen(db, settings):
     ):
         step(*arguments)
         story.all_is_right()
-        assert audit() == []
+        assert reconciliation.audit() == []
     story.teardown()
     assert {what for what, count in done.items() if count} >= EVERYTHING
 

@@ -23,11 +23,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.commandline import main
-from marketplace import models
-from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
+from marketplace import exceptions, models
 from marketplace.hits.assignments import accept_hit
-from marketplace.money import ledger, transfers
-from marketplace.money.reconciliation import store_audit
+from marketplace.money import ledger, reconciliation, transfers
 from marketplace.people.enrolment import create_worker
 from tests.boto_clients import in_process_client
 from tests.codes import message_codes, refused
@@ -81,9 +79,9 @@ def test_a_deposit_can_be_made_by_a_command(requester):
         for part in ("Dialogue lab", "$120.00", deposit.public_id):
             assert part in output
     assert models.AuditEntry.objects.get(detail__reference="Invoice 8").user is None
-    with refused(RequesterDoesNotExist):
+    with refused(exceptions.RequesterDoesNotExist):
         run("deposit", "ANOBODY", "20")
-    with refused(InvalidAmount, "invalid_amount"):
+    with refused(exceptions.InvalidAmount, "invalid_amount"):
         run("deposit", requester.public_id, "lots")
 
 
@@ -124,7 +122,7 @@ def test_exporting_twice_takes_nothing_twice_and_later_earnings_make_a_later_bat
 
 def test_a_wrong_amount_a_folder_and_a_dry_run_take_nothing(earned, tmp_path):
     for minimum in ("NaN", "-Infinity", "some"):
-        with refused(InvalidAmount, "invalid_amount"):
+        with refused(exceptions.InvalidAmount, "invalid_amount"):
             run("export_payouts", tmp_path / "1.csv", minimum=minimum)
     with pytest.raises(CommandError) as caught:
         run("export_payouts", tmp_path)
@@ -155,7 +153,7 @@ def test_a_file_that_does_not_agree_with_the_ledger_marks_nothing(
     file = tmp_path / "payouts.csv"
     run("export_payouts", file)
     file.write_text(change(file.read_bytes().decode()))
-    with refused(InvalidPayoutFile, code) as caught:
+    with refused(exceptions.InvalidPayoutFile, code) as caught:
         run("mark_payouts_paid", file)
     assert [each for each in named if each not in str(caught.value)] == []
     assert not models.Payout.objects.exclude(paid_at=None).exists()
@@ -399,7 +397,7 @@ def test_hits_and_money_are_those_of_the_ledger(read, mturk, worker):
 
 def test_the_latest_audit_and_what_was_not_delivered_are_shown(read, requester):
     assert ("assay_ledger_problems",) not in read()
-    store_audit()
+    reconciliation.store_audit()
     now = timezone.now()
     message = {"requester": requester, "destination": "https://x.example", "transport": "HTTPS"}
     message |= {"event_type": "Ping", "body": "{}", "created_at": now}
@@ -410,7 +408,7 @@ def test_the_latest_audit_and_what_was_not_delivered_are_shown(read, requester):
     samples = read()
     assert of(samples, "assay_ledger_problems") == 0
     models.LedgerEntry.objects.filter(account__kind="available").update(balance_usd=Decimal("1.00"))
-    store_audit()
+    reconciliation.store_audit()
     samples = read()
     assert of(samples, "assay_ledger_problems") == 1
     assert of(samples, "assay_ledger_audit_age_seconds") < 60

@@ -8,15 +8,11 @@ import requests
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.teams import create_team
+from accounts import models, teams
+from hits import endpoints, exceptions
 from hits.connections import client_of, connect_this_site, post, signed_headers
-from hits.endpoints import AccessKey
-from hits.exceptions import MarketplaceRefused
 from marketplace import clock
-from marketplace.hits import assignments
-from marketplace.hits.assignments import accept_hit
-from marketplace.hits.same_person import delete_old_prints, note_device
+from marketplace.hits import assignments, same_person
 from marketplace.models import Assignment, DevicePrint, Hit, Requester
 from marketplace.people.enrolment import create_worker, issue_access_key
 
@@ -29,8 +25,8 @@ def connection(live_server, settings):
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_TEST_FUNDS = True
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    ada = User.objects.create_user("ada")
-    team = create_team(name="Lab", owner=ada)
+    ada = models.User.objects.create_user("ada")
+    team = teams.create_team(name="Lab", owner=ada)
     return connect_this_site(team=team, name="Here", actor=ada, test_funds_usd=Decimal(50))
 
 
@@ -89,18 +85,18 @@ def test_money_and_assignments_are_summed_over_the_hits_of_a_prefix(connection):
 
 def test_it_is_of_ones_own_hits_of_a_prefix_and_signed(connection, live_server):
     create_hit(client_of(connection), "assay:one:1")
-    other = create_team(name="Other", owner=User.objects.get(username="ada"))
-    elsewhere = connect_this_site(team=other, name="Here", actor=User.objects.get())
+    other = teams.create_team(name="Other", owner=models.User.objects.get(username="ada"))
+    elsewhere = connect_this_site(team=other, name="Here", actor=models.User.objects.get())
     answer = post(elsewhere, "/statement", {"annotation_prefix": "assay:"})
     assert answer is not None
     assert (answer["held_usd"], set(answer["assignments"].values())) == ("0.00", {0})
     for content in ({}, {"annotation_prefix": ""}, {"annotation_prefix": 7}):
-        with pytest.raises(MarketplaceRefused) as caught:
+        with pytest.raises(exceptions.MarketplaceRefused) as caught:
             post(connection, "/statement", content)
         assert "annotation_prefix" in str(caught.value)
     address = f"{live_server.url}/marketplace-api/v1/statement"
     body = b'{"annotation_prefix": "assay:"}'
-    key = AccessKey(connection.access_key_id, "not the secret")
+    key = endpoints.AccessKey(connection.access_key_id, "not the secret")
     for headers in (signed_headers(key, address, body), {}):
         assert requests.post(address, data=body, headers=headers, timeout=10).status_code == 403
     connection.marketplace = "production"
@@ -112,7 +108,7 @@ FIREFOX, SAFARI = "Mozilla/5.0 Firefox/140", "Mozilla/5.0 Safari/605"
 
 
 def send(worker, hit_id: str, address: str, browser: str) -> Assignment:
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    assignment = assignments.accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
     device = Client(headers={"user-agent": browser}, REMOTE_ADDR=address)
     form = {"assignmentId": assignment.public_id, "rating": "4"}
     for _twice in range(2):
@@ -143,11 +139,11 @@ def test_accounts_of_one_device_are_counted_and_nothing_of_it_is_given_out(conne
     assert DevicePrint.objects.count() == 5
     stored = DevicePrint.objects.values_list("digest", flat=True)
     assert not any(HOME in digest or "Mozilla" in digest for digest in stored)
-    delete_old_prints(clock.now() + timedelta(days=89))
+    same_person.delete_old_prints(clock.now() + timedelta(days=89))
     assert DevicePrint.objects.count() == 5
-    delete_old_prints(clock.now() + timedelta(days=91))
+    same_person.delete_old_prints(clock.now() + timedelta(days=91))
     assert not DevicePrint.objects.exists()
-    with pytest.raises(MarketplaceRefused) as refused:
+    with pytest.raises(exceptions.MarketplaceRefused) as refused:
         post(connection, "/devices", {})
     assert "annotation_prefix" in str(refused.value)
 
@@ -160,5 +156,5 @@ def test_two_requesters_prints_of_one_device_differ(connection):
     DevicePrint.objects.all().delete()
     issue_access_key(name="Another lab")
     own.hit.requester = Requester.objects.get(name="Another lab")
-    note_device(own, address=HOME, browser=FIREFOX)
+    same_person.note_device(own, address=HOME, browser=FIREFOX)
     assert DevicePrint.objects.get().digest != digest

@@ -5,16 +5,14 @@ import pytest
 
 from metrics.exceptions import FileUnfit, ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion, Score, ScoringRun
-from metrics.scorers.judges.capabilities import DRAWN
-from metrics.scorers.judges.geval import GEvalSettings
-from metrics.scorers.judges.grade import GradeSettings
+from metrics.scorers.judges import capabilities, geval, grade
 from presentation.files import FileUnwritable
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.judges.foreign import Says, chat, error
 
-TONE = GEvalSettings(aspect="Tone", criteria="Is it kind?", low=1, high=3, n=4)
+TONE = geval.GEvalSettings(aspect="Tone", criteria="Is it kind?", low=1, high=3, n=4)
 TONED = "--set=geval.settings=tone"
 PROBES = 6
 
@@ -23,7 +21,7 @@ def one_reply(number: int, body: dict) -> Says:
     """Whatever n is; log-probabilities never."""
     if "prompt" in body:
         return error(404)
-    is_random = DRAWN[0]["content"] == body["messages"][0]["content"]
+    is_random = capabilities.DRAWN[0]["content"] == body["messages"][0]["content"]
     return chat(f"Cat {number}" if is_random else "2")
 
 
@@ -80,13 +78,13 @@ def test_the_probe_reports_what_it_found_and_its_answers(endpoint, settings):
 def test_steps_are_written_into_the_settings_once(endpoint, tone):
     endpoint.says(chat("1. Read.\n2. Rate."))
     assert f"geval.settings={tone}" in command_output("geval_steps", tone)
-    written = GEvalSettings.from_json(tone.read_text())
+    written = geval.GEvalSettings.from_json(tone.read_text())
     assert (written.steps, written.steps_model) == ("1. Read.\n2. Rate.", "foreign-1")
     with refused(ParameterRefused, "has_steps"):
         command_output("geval_steps", tone)
     endpoint.says(chat("1. Look."))
     command_output("geval_steps", tone, "--anew")
-    assert GEvalSettings.from_json(tone.read_text()).steps == "1. Look."
+    assert geval.GEvalSettings.from_json(tone.read_text()).steps == "1. Look."
 
 
 def test_steps_of_a_preset_go_into_a_file_if_it_can_be_written(endpoint, tone, tmp_path):
@@ -102,7 +100,7 @@ def test_steps_of_a_preset_go_into_a_file_if_it_can_be_written(endpoint, tone, t
         command_output("geval_steps", tmp_path / "broken.json")
     assert endpoint.bodies == []
     command_output("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
-    written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
+    written = geval.GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
     assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
 
 
@@ -130,12 +128,12 @@ def test_a_study_keeps_each_version_and_is_scored_by_the_newest_or_the_one_named
 
 def test_a_grade_has_settings_in_a_study_too(study, tmp_path):
     path = tmp_path / "grade.json"
-    path.write_text(GradeSettings(temperature=0.0).to_json())
+    path.write_text(grade.GradeSettings(temperature=0.0).to_json())
     command_output("keep_judge", "ratings", "cold", path, "--metric=judge")
     command_output("score_study", "ratings", "--metric=judge", "--set=judge.settings=cold")
     run = ScoringRun.objects.get(metric="judge")
     assert "temperature:0|" in run.signature
-    assert GradeSettings(temperature=0.0).fingerprint in run.signature
+    assert grade.GradeSettings(temperature=0.0).fingerprint in run.signature
 
 
 def test_replies_are_kept_with_the_scores_and_the_judges_listed_with_their_runs(study, endpoint):

@@ -9,11 +9,9 @@ from django.core.management import CommandError
 from rouge_score.rouge_scorer import RougeScorer
 from scipy import stats
 
-from metrics.exceptions import NothingToScore, NotPaired
-from metrics.models import ScoringRun
+from metrics import exceptions, models
 from metrics.score_comparisons import encoder_bias, encoder_pairs, prompt_effects, system_scores
-from metrics.scorers.embedding import Embedding
-from metrics.scorers.registry import build
+from metrics.scorers import embedding, registry
 from metrics.stored_scores import write_scores
 from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
@@ -30,7 +28,7 @@ SYSTEMS = ("terse", "careful", "cheerful")
 @pytest.fixture(scope="module")
 def sample(stored_for_module):
     study = golden_study()
-    score_study(study=study, scorer=build("rouge1"))
+    score_study(study=study, scorer=registry.build("rouge1"))
     return study
 
 
@@ -127,16 +125,16 @@ def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
 
 
 def test_absent_conditions_or_scores_and_two_answers_under_one_prompt_are_refused(sample):
-    with refused(NotPaired, "unknown_condition") as raised:
+    with refused(exceptions.NotPaired, "unknown_condition") as raised:
         prompt_effects(sample, prompts=("standard", "long"))
     assert all(name in str(raised.value) for name in ("long", "standard", "enhanced"))
-    with refused(NotPaired, "same_condition"):
+    with refused(exceptions.NotPaired, "same_condition"):
         prompt_effects(sample, prompts=("standard", "standard"))
-    with refused(NotPaired, "no_scores"):
+    with refused(exceptions.NotPaired, "no_scores"):
         prompt_effects(rating_study("empty"))
     study = two_prompts({(f"d{number}", "alpha"): float(number) for number in range(4)})
     study.items.update(context="the same question")
-    with refused(NotPaired, "two_answers"):
+    with refused(exceptions.NotPaired, "two_answers"):
         prompt_effects(study, prompts=("plain", "long"))
 
 
@@ -168,19 +166,19 @@ def test_a_number_out_of_range_is_refused_before_anything_is_read(command, optio
 @pytest.mark.slow
 def test_variants_enter_no_correction():
     study = golden_study()
-    score_study(study=study, scorer=build("length"))
+    score_study(study=study, scorer=registry.build("length"))
     before = {e.system: e.t_p_holm for e in prompt_effects(study) if e.metric == "length"}
     variants = [e for e in prompt_effects(study) if e.metric == "length_characters"]
     assert len(variants) == len(before) == 4
     assert all(math.isnan(e.t_p_holm) and math.isnan(e.wilcoxon_p_holm) for e in variants)
     assert not any(math.isnan(e.difference.t_p) for e in variants)
-    ScoringRun.objects.filter(metric="length_characters").delete()
+    models.ScoringRun.objects.filter(metric="length_characters").delete()
     assert {e.system: e.t_p_holm for e in prompt_effects(study)} == before
 
 
 @pytest.fixture(scope="module")
 def packaged():
-    return Embedding()
+    return embedding.Embedding()
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +211,7 @@ def test_a_study_without_scores_has_no_mean_and_without_references_no_control(pa
     bias = encoder_bias(study=study, scorer=packaged)
     assert np.isnan(bias.mean)
     study.items.update(reference=reference)
-    with refused(NothingToScore, "no_references"):
+    with refused(exceptions.NothingToScore, "no_references"):
         encoder_bias(study=study, scorer=packaged)
 
 
@@ -222,7 +220,7 @@ def test_two_encoders_are_compared_over_the_responses_both_have_scored(scored, b
         "score_study", scored.slug, "--metric=embedding", f"--set=embedding.model={bag_of_words}"
     )
     [pair] = encoder_pairs(scored)
-    runs = ScoringRun.objects.of(scored).filter(metric="embedding")
+    runs = models.ScoringRun.objects.of(scored).filter(metric="embedding")
     first, second = (dict(run.scores.values_list("candidate_id", "value")) for run in runs)
     shared = [key for key in first if None not in (first[key], second[key])]
     values = [[side[key] for key in shared] for side in (first, second)]
@@ -253,5 +251,5 @@ def test_the_command_reports_both(scored):
 def test_an_encoder_that_knows_none_of_the_words_is_reported(bag_of_words):
     study = rating_study(n_items=2)
     study.items.update(reference="whale")
-    with refused(NothingToScore, "unknown_words"):
+    with refused(exceptions.NothingToScore, "unknown_words"):
         command_output("check_embeddings", study.slug, f"--set=embedding.model={bag_of_words}")

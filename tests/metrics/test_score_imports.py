@@ -7,10 +7,9 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused, StudyUnknown
 from annotation.models import Candidate, Study
 from annotation.readers.policies import Policies, Reading
-from metrics.exceptions import MetricsError
+from metrics import exceptions, study_files
 from metrics.models import Score, ScoringRun
 from metrics.score_tables import import_scores
-from metrics.study_files import score_frame
 from tests.annotation.importing import command_output, numbers_in
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import codes_of, refused, refused_naming
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def values(study):
     return {
         (row.metric, row.item, row.candidate): None if math.isnan(row.value) else row.value
-        for row in score_frame(study).itertuples()
+        for row in study_files.score_frame(study).itertuples()
     }
 
 
@@ -185,7 +184,7 @@ def test_a_matrix_has_a_column_for_each_system(write):
     assert report.missing == {"": 1}
     with refused(ImportRefused, "not_number", line=2, field="beta"):
         read_by(write, "d0,nll,1,x", header=header, systems=["alpha", "beta"])
-    with refused(MetricsError, "metrics_and_systems"):
+    with refused(exceptions.MetricsError, "metrics_and_systems"):
         read_by(write, *rows, header=header, systems=["alpha"], metrics=["beta"])
 
 

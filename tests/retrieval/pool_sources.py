@@ -8,9 +8,8 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.pools.records import Target
+from retrieval.pools import records, vectors
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.pools.vectors import Vectors
 from retrieval.trec_files import Run
 from samples.draw import COLOURS, PATTERNS, SHAPES, drawing, key, title
 
@@ -29,16 +28,16 @@ def run_source(name: str, lists: Mapping[str, Sequence[str]]) -> RunSource:
 def embedding_source(
     name: str, names: Sequence[str], array: NDArray[np.float32]
 ) -> EmbeddingSource:
-    return EmbeddingSource(name, Vectors(list(names), array))
+    return EmbeddingSource(name, vectors.Vectors(list(names), array))
 
 
 def synthetic_sources(
     *, n_topics: int = 200, n_documents: int = 5000, seed: int = 0
-) -> tuple[list[Target], list[RunSource | EmbeddingSource]]:
+) -> tuple[list[records.Target], list[RunSource | EmbeddingSource]]:
     """Four runs that share documents, hold targets and differ in length, and two embeddings."""
     rng = np.random.default_rng(seed)
     names = [f"d{number:04d}" for number in range(n_documents)]
-    targets = [Target(f"q{number:03d}", names[number]) for number in range(n_topics)]
+    targets = [records.Target(f"q{number:03d}", names[number]) for number in range(n_topics)]
     sources: list[RunSource | EmbeddingSource] = []
     for number, (name, length) in enumerate(
         {"bm25": 100, "dense": 100, "hybrid": 60, "short": 6}.items()

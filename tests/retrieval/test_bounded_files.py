@@ -15,13 +15,12 @@ from annotation.readers.drafts import PictureDraft
 from annotation.readers.tables import read_rows
 from annotation.uploads import plain_file_name
 from results.models import Result
-from retrieval.exceptions import CollectionUnfit, PoolFileFaults, PoolUnfit, TrecFileFaults
+from retrieval import exceptions, stored_files
 from retrieval.models import SampledTarget
 from retrieval.pools.catalogue import read_targets
 from retrieval.pools.encoding import opened_picture
 from retrieval.pools.vectors import TOO_LONG, read_vectors
 from retrieval.result_kinds.pool import request_pool
-from retrieval.stored_files import files_on_disk, is_packed, store_file
 from retrieval.trec_files import LONGEST_LINE, read_qrels
 from simulation.exceptions import CatalogueUnfit
 from simulation.product_files import read_embeddings
@@ -51,7 +50,7 @@ def test_parquet_is_read_in_the_background_and_its_names_keep_their_order(collec
     names = ["b", "a", "ü"]
     content = parquet(names)
     stored = {"file": sent("v.parquet", content), "actor": None, "kind": "embeddings"}
-    assert is_packed(store_file(collection=collection, **stored))
+    assert stored_files.is_packed(stored_files.store_file(collection=collection, **stored))
     (tmp_path / "v.parquet").write_bytes(content)
     assert read_vectors(tmp_path / "v.parquet").names == names
 
@@ -95,7 +94,7 @@ def test_a_file_of_a_long_name_is_kept_under_a_shorter_one_and_read(collection):
     # as those that were stored before names were cut
     file.file_name = "鞋" * 90 + ".run"
     file.save()
-    with files_on_disk([file]) as [path]:
+    with stored_files.files_on_disk([file]) as [path]:
         assert path.read_bytes() == run_text("dense").encode()
     assert plain_file_name("a" * 300 + ".csv") == "a" * 196 + ".csv"
 
@@ -116,7 +115,7 @@ def test_a_sample_of_too_many_candidates_is_refused_as_names_are(collection):
         ([documents, topics], {"queries": {documents.name: topics.name}}),
     ):
         rules |= {"depth": 1000}
-        with refused(CollectionUnfit, "too_many_candidates"):
+        with refused(exceptions.CollectionUnfit, "too_many_candidates"):
             request_pool(collection=collection, files=files, rules=rules, actor=None)
 
 
@@ -126,7 +125,7 @@ def test_an_array_whose_shape_is_no_number_is_refused(tmp_path):
     path = tmp_path / "v.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8))
     path.with_suffix(".ids").write_text("a\n")
-    with refused(PoolFileFaults, "unreadable"):
+    with refused(exceptions.PoolFileFaults, "unreadable"):
         read_vectors(path)
     with refused_naming(CatalogueUnfit, path.name):
         read_embeddings(path, 1)
@@ -209,7 +208,7 @@ def test_names_of_nothing_but_line_ends_are_refused_at_the_first_thousand(tmp_pa
         said, megabytes = peak("read_vectors", tmp_path / "v.npy")
         assert (said, megabytes < 100) == (code, True)
     (tmp_path / "v.ids").write_text("a" * 70_000)
-    with refused(PoolFileFaults, "too_long", lines=[1]):
+    with refused(exceptions.PoolFileFaults, "too_long", lines=[1]):
         read_vectors(tmp_path / "v.npy")
 
 
@@ -219,7 +218,7 @@ def test_vectors_of_more_rows_than_names_fit_are_refused(tmp_path):
     assert read_vectors(tmp_path / "v.npy", most_rows=3).names == ["a", "b", "c"]
     (tmp_path / "v.parquet").write_bytes(parquet(["a", "b", "c"]))
     for name in ("v.npy", "v.parquet"):
-        with refused(PoolFileFaults, "too_many_vectors"):
+        with refused(exceptions.PoolFileFaults, "too_many_vectors"):
             read_vectors(tmp_path / name, most_rows=2)
 
 
@@ -230,7 +229,7 @@ def test_more_targets_than_candidates_fit_are_refused(tmp_path, monkeypatch):
         path.write_text(text)
         assert len(read_targets(path)) == 2
         path.write_text(text + "c\n")
-        with refused(PoolFileFaults, "too_many_targets", lines=[4]):
+        with refused(exceptions.PoolFileFaults, "too_many_targets", lines=[4]):
             read_targets(path)
 
 
@@ -240,7 +239,7 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path):
     path.write_text(f"t 0 {name}dd 1\nt 0 e 1\n")
     assert len(read_qrels(path).documents) == 2
     path.write_text(f"t 0 e 1\nt 0 {name}ddd 1\n")
-    with refused(TrecFileFaults, "too_long", lines=[2]):
+    with refused(exceptions.TrecFileFaults, "too_long", lines=[2]):
         read_qrels(path)
 
 
@@ -266,7 +265,7 @@ USES = "".join(f'<g id="g{n}">' + f'<use href="#g{n - 1}"/>' * 10 + "</g>" for n
 )
 def test_a_drawing_that_refers_to_others_or_is_huge_is_not_drawn(size, inside, named):
     drawing = PictureDraft("image/svg+xml", DRAWING.format(size, inside).encode())
-    with refused_naming(PoolUnfit, "boot", named):
+    with refused_naming(exceptions.PoolUnfit, "boot", named):
         opened_picture(drawing, "boot")
 
 

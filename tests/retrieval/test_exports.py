@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 
-from annotation.exceptions import StudyUnfit
+from annotation import exceptions, models
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
 from annotation.readers.pooled_batch import read_pooled_batch
 from presentation.files import FileUnwritable
 from presentation.row_files import row_csv
@@ -48,10 +47,10 @@ GRADES = ["Not relevant", "Related", "Relevant", "Can't judge"]
 
 def graded_study(categories=None, **fields):
     """Documents a, b, c of a topic, graded by three; nobody can judge c, Cyd not a either."""
-    study = Study.objects.create(slug="graded", title="Graded", kind="rating")
+    study = models.Study.objects.create(slug="graded", title="Graded", kind="rating")
     as_categories = {"kind": "category", "level": "nominal", "scale_max": 3} | fields
     as_categories["categories"] = GRADES if categories is None else categories
-    Question.objects.create(study=study, name="relevance", wording="?", **as_categories)
+    models.Question.objects.create(study=study, name="relevance", wording="?", **as_categories)
     add_candidates(study.items.create(key="t1", context="A query", position=0), ("a", "b", "c"))
     rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
     rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
@@ -83,7 +82,7 @@ def test_an_answer_may_be_named_that_says_nothing():
     study = graded_study(categories=["No", "Related", "Yes", "Blurred"])
     assert lines(study, rule="any") == ["t1 0 a 3", "t1 0 b 1", "t1 0 c 3"]
     assert lines(study, rule="any", cannot_judge=["Blurred"]) == ["t1 0 a 2", "t1 0 b 1"]
-    with refused(StudyUnfit, "answer_unknown"):
+    with refused(exceptions.StudyUnfit, "answer_unknown"):
         lines(study, cannot_judge=["Dark"])
 
 
@@ -103,7 +102,7 @@ def test_labels_that_say_nothing_are_known(label):
 def test_the_lowest_labelled_point_is_grade_zero():
     points = {"kind": "likert", "level": "ordinal", "scale_min": 1, "scale_max": 3}
     study = graded_study(categories=[], **points)
-    with refused(StudyUnfit, "value_no_grade"):
+    with refused(exceptions.StudyUnfit, "value_no_grade"):
         lines(study)
     assert lines(study, rule="all", zero=0) == ["t1 0 a 1", "t1 0 b 0", "t1 0 c 3"]
     study.questions.get().judgments.filter(value=0).update(value=1)
@@ -112,17 +111,17 @@ def test_the_lowest_labelled_point_is_grade_zero():
 
 def test_values_without_a_grade_are_refused():
     made = make_label_set(question=graded_study(level="ordinal").question(), rule=Rule("mean"))
-    with refused(StudyUnfit, "label_no_grade"):
+    with refused(exceptions.StudyUnfit, "label_no_grade"):
         qrels_of(label_source(made.label_set))
-    Study.objects.all().delete()
+    models.Study.objects.all().delete()
     study = graded_study(categories=[], kind="line", level="ordinal")
     made = make_label_set(question=study.question(), rule=Rule("mean"))
-    with refused(StudyUnfit, "value_no_grade"):
+    with refused(exceptions.StudyUnfit, "value_no_grade"):
         qrels_of(label_source(made.label_set))
     rate(study, "Dee", "t1", {"a": 1.5})
-    with refused(StudyUnfit, "value_no_grade"):
+    with refused(exceptions.StudyUnfit, "value_no_grade"):
         lines(study)
-    with refused(StudyUnfit, "not_graded"):
+    with refused(exceptions.StudyUnfit, "not_graded"):
         judgment_source(rating_study())
 
 
@@ -160,7 +159,7 @@ def test_assessors_answers_that_say_nothing_are_unjudged_and_labels_become_qrels
 def test_an_assessor_s_name_with_a_space_is_refused():
     study = alternatives_study()
     tick(study, "Ann Lee", "boot", set())
-    with refused(StudyUnfit, "space_in_name"):
+    with refused(exceptions.StudyUnfit, "space_in_name"):
         list(assessor_lines(judgment_source(study)))
 
 
@@ -191,7 +190,7 @@ def test_decisions_that_override_a_rule_are_named():
     tick(study, "Ann", "boot", set())
     senior = get_user_model().objects.create_user("senior")
     judged = {"candidate": study.items.get().candidates.get(), "question": study.question()}
-    Adjudication.objects.create(value=1, decided_by=senior, **judged)
+    models.Adjudication.objects.create(value=1, decided_by=senior, **judged)
     made = make_label_set(question=study.question(), rule=Rule("majority"))
     rows = table(provenance_rows(label_source(made.label_set)))
     said = [(row["source"], row["grade"], row["value"]) for row in rows]
@@ -202,18 +201,18 @@ def test_imported_batches_keep_the_ids_of_their_hits(tmp_path):
     path = tmp_path / "batch.csv"
     path.write_text("Input.target1,Input.top1,HITId,top1\nboot,clog,H7,True\n")
     command_output("import_mturk_batch", path, study="s")
-    [row] = table(provenance_rows(judgment_source(Study.objects.get())))
+    [row] = table(provenance_rows(judgment_source(models.Study.objects.get())))
     assert (row["hit_id"], row["assessor"]) == ("H7", "assessor-H7")
 
 
 def reasoned_study():
     study = ticked_study()
-    Submission.objects.filter(item__key="boot").update(justification=BOOT)
-    Submission.objects.filter(item__key="gown").update(justification=GOWN)
-    submission = Submission.objects.get(item__key="boot")
+    models.Submission.objects.filter(item__key="boot").update(justification=BOOT)
+    models.Submission.objects.filter(item__key="gown").update(justification=GOWN)
+    submission = models.Submission.objects.get(item__key="boot")
     for docno, text in (("clog", "striped as well"), ("flat", "too flat")):
         of = {"submission": submission, "candidate": submission.item.candidates.get(key=docno)}
-        WrittenAnswer.objects.create(question="reason", text=text, **of)
+        models.WrittenAnswer.objects.create(question="reason", text=text, **of)
     return study
 
 
@@ -316,7 +315,7 @@ def test_the_released_layout_names_the_document_that_a_topic_is_about(tmp_path, 
     catalogue.write_text("clog\nboot\n")
     with refused(PoolFileFaults, "missing_column"):
         write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
-    with refused(StudyUnfit, "not_ticks"):
+    with refused(exceptions.StudyUnfit, "not_ticks"):
         write_released_layout(judgment_source(graded_study()), tmp_path)
     stored = {"kind": "pool", "number": 1, "form": 1, "fingerprint": ""}
     version = Result.objects.create(subject=collection, **stored)
@@ -337,12 +336,12 @@ def test_the_command_writes_all_files_and_makes_a_label_set_of_a_model_of_assess
     assert record["rule"] == "votes"
     assert len(record["files"]) == 7
     assert all(Path(path).stat().st_size for path in record["files"])
-    assert not LabelSet.objects.of(study).exists()
+    assert not models.LabelSet.objects.of(study).exists()
     path = tmp_path / "qrels"
     for _ in range(2):
         sentence = command_output("export_qrels", "ticked", output=path, rule="dawid_skene")
         assert "dawid_skene" in sentence
-    assert LabelSet.objects.of(study).count() == 1
+    assert models.LabelSet.objects.of(study).count() == 1
 
 
 @pytest.fixture
@@ -383,7 +382,7 @@ def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
     text = "".join(study_qrels(study, round=2).lines())
     assert text == "boot 0 clog 0\nboot 0 pump 0\nboot 0 flat 1\n"
     assert study_qrels(study, round=1).n_lines == 5
-    with refused(StudyUnfit, "no_judgments"):
+    with refused(exceptions.StudyUnfit, "no_judgments"):
         study_qrels(study, round=3)
 
 
@@ -399,7 +398,7 @@ def test_pairs_that_nobody_judged_and_rejected_ticks_do_not_count():
 
 def test_only_the_first_question_makes_qrels():
     study = ticked_study()
-    Question.objects.create(study=study, name="beauty", wording="?", position=1)
+    models.Question.objects.create(study=study, name="beauty", wording="?", position=1)
     rate(study, "Ann", "gown", {"coat": 90}, question="beauty")
     assert study_qrels(study).n_relevant == 2
     assert study.questions.get(position=0).name == ACCEPTABLE
@@ -413,13 +412,13 @@ def test_a_key_with_a_blank_is_refused(blank):
     tick(one, "Ann", topic, set())
     tick(two, "Ann", "boot", set())
     for study, name in ((one, topic), (two, docno)):
-        with refused(StudyUnfit, "space_in_name") as error:
+        with refused(exceptions.StudyUnfit, "space_in_name") as error:
             study_qrels(study)
         assert name in str(error.value)
 
 
 def test_a_study_of_ratings_and_an_unknown_rule_are_refused():
-    with refused(StudyUnfit, "not_graded"):
+    with refused(exceptions.StudyUnfit, "not_graded"):
         study_qrels(rated_study("rated"))
     with refused_naming(ValueError, "'most'", *RULES):
         study_qrels(ticked_study(), rule="most")

@@ -8,15 +8,13 @@ import pytest
 from django.core.management import call_command
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.archives import unpacked
-from annotation.readers.tables import read_rows
+from annotation.readers import archives, tables
 from presentation.files import plain_file, reason_of
-from retrieval.exceptions import PoolFileFaults, RetrievalError
+from retrieval import exceptions, sizes
 from retrieval.exports.assessors import read_terms
 from retrieval.pools.catalogue import read_targets
 from retrieval.pools.vectors import read_vectors
 from retrieval.reuse.pool import read_groups
-from retrieval.sizes import read_pilot
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.codes import refused, refused_naming
 
@@ -31,19 +29,19 @@ def pipe(tmp_path):
 
 
 def read_unpacked(path):
-    with unpacked(path, most_bytes=10):
+    with archives.unpacked(path, most_bytes=10):
         pass
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        *(read_run, read_qrels, read_assessors, read_groups, read_pilot, read_targets),
-        *(read_terms, read_vectors, read_rows, read_unpacked),
+        *(read_run, read_qrels, read_assessors, read_groups, sizes.read_pilot, read_targets),
+        *(read_terms, read_vectors, tables.read_rows, read_unpacked),
     ],
 )
 def test_no_reader_waits_for_a_pipe(pipe, read):
-    with pytest.raises((RetrievalError, AnnotationError)) as error:
+    with pytest.raises((exceptions.RetrievalError, AnnotationError)) as error:
         read(pipe)
     assert "pipe" in str(error.value)
     assert ".." not in str(error.value)
@@ -51,7 +49,7 @@ def test_no_reader_waits_for_a_pipe(pipe, read):
 
 def test_no_list_of_names_is_a_pipe(pipe, tmp_path):
     np.save(tmp_path / "v.npy", np.ones((1, 2), np.float32))
-    with refused(PoolFileFaults, "unreadable"):
+    with refused(exceptions.PoolFileFaults, "unreadable"):
         read_vectors(tmp_path / "v.npy", pipe)
 
 
@@ -63,7 +61,7 @@ def test_no_list_of_names_is_a_pipe(pipe, tmp_path):
     ],
 )
 def test_commands_refuse_a_pipe(pipe, command):
-    with refused_naming(RetrievalError, pipe.name):
+    with refused_naming(exceptions.RetrievalError, pipe.name):
         call_command(*command.format(pipe=pipe).split(), stdout=StringIO())
 
 
@@ -78,6 +76,6 @@ def test_what_a_library_says_ends_as_part_of_a_sentence(tmp_path):
     assert reason_of(pa.ArrowInvalid("Not found. Why?.\nmore.")) == "Not found. Why?"
     path = tmp_path / "v.parquet"
     path.write_bytes(b"PAR1 and no more than this, PAR2")
-    with refused(PoolFileFaults, "not_parquet") as error:
+    with refused(exceptions.PoolFileFaults, "not_parquet") as error:
         read_vectors(path)
     assert not str(error.value).splitlines()[0].endswith("..")

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import FTestAnovaPower, TTestPower
 
-from retrieval.exceptions import TrecFileFaults
-from retrieval.sizes import read_pilot
+from retrieval import exceptions, sizes
+from stats.inference import effect_sizes, sample_sizes
 from stats.inference.correlation_sizes import (
     Method,
     items_for_metric_pair,
@@ -17,9 +17,7 @@ from stats.inference.correlation_sizes import (
     metric_pair_power,
     power_for_correlation,
 )
-from stats.inference.effect_sizes import d_of_correlation, effect_of_d
 from stats.inference.generalisability import generalisability
-from stats.inference.sample_sizes import topics_for_systems, topics_for_width
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.retrieval.conftest import record_of
@@ -74,7 +72,7 @@ def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
     assert record["n"] == ceil(TTestPower().solve_power(effect_size=0.25, power=0.8, alpha=0.05))
     assert record["power"] == pytest.approx(TTestPower().power(0.25, record["n"], 0.05))
     for n_systems in (2, 5, 20):
-        n = topics_for_systems(0.1, 0.25, n_systems)
+        n = sample_sizes.topics_for_systems(0.1, 0.25, n_systems)
         effect = np.sqrt(0.1**2 / (2 * 0.25**2) / n_systems)
         less, enough = (
             FTestAnovaPower().power(effect, n_systems * topics, 0.05, k_groups=n_systems)
@@ -84,7 +82,7 @@ def test_two_or_several_systems_take_the_topics_that_statsmodels_says():
 
 
 def test_intervals_of_as_many_topics_have_the_width_on_average():
-    n = ceil(topics_for_width(0.2, 0.25))
+    n = ceil(sample_sizes.topics_for_width(0.2, 0.25))
     spread = np.random.default_rng(3).normal(0, 0.25, size=(20_000, n)).std(axis=1, ddof=1)
     width = 2 * scipy_stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n)
     assert width.mean() == pytest.approx(0.2, rel=0.02)
@@ -105,11 +103,11 @@ def test_sizes_of_kappas_clusters_and_high_correlations_are_known():
 
 
 def test_one_effect_in_its_four_forms():
-    original, simulated = effect_of_d(1.13), effect_of_d(0.62)
+    original, simulated = effect_sizes.effect_of_d(1.13), effect_sizes.effect_of_d(0.62)
     assert original.odds_ratio == pytest.approx(7.765, abs=1e-3)
     assert original.probability == pytest.approx(0.886, abs=1e-3)
     assert simulated.probability == pytest.approx(0.7548, abs=5e-5)
-    assert d_of_correlation(simulated.r) == pytest.approx(0.62)
+    assert effect_sizes.d_of_correlation(simulated.r) == pytest.approx(0.62)
     rng = np.random.default_rng(1)
     wins = (rng.normal(0.62, 1, 200_000) > rng.normal(0, 1, 200_000)).mean()
     assert simulated.superiority == pytest.approx(wins, abs=0.005)
@@ -237,21 +235,21 @@ def test_plans_cost_the_same_and_the_most_dependable_is_named(file):
     ],
 )
 def test_pilots_that_cannot_be_used_are_refused_by_line(file, content, line, code):
-    with refused(TrecFileFaults, code, lines=[line]):
+    with refused(exceptions.TrecFileFaults, code, lines=[line]):
         power("--pilot", str(file("p.csv", content)), "--budget", "100")
 
 
 def test_values_stand_where_their_names_do_and_many_names_cost_no_table_of_them(file):
     lines = ["value,note,assessor,topic,system", "3,x,a,t2,s1", "1,x,b,t1,s1", "0,x,a,t1,s1"]
     lines += ["4,x,b,t2,s1", "", "8, y ,b, t2 ,s2", "5,y,a,t1,s2", "6,y,b,t1,s2", "7,y,a,t2,s2"]
-    pilot = read_pilot(file("p.csv", "\n".join(lines)))
+    pilot = sizes.read_pilot(file("p.csv", "\n".join(lines)))
     assert (pilot.systems, pilot.topics) == (["s1", "s2"], ["t1", "t2"])
     assert pilot.assessors == ["a", "b"]
     assert pilot.values.tolist() == [[[0, 1], [3, 4]], [[5, 6], [7, 8]]]
     lines = [f"s{n},t{n},a{n},1" for n in range(20_000)]
     text = "\n".join(["system,topic,assessor,value", *lines])
-    with refused_naming(TrecFileFaults, "7,999,999,980,000"):
-        read_pilot(file("p.csv", text))
+    with refused_naming(exceptions.TrecFileFaults, "7,999,999,980,000"):
+        sizes.read_pilot(file("p.csv", text))
 
 
 def test_two_metrics_take_what_gpower_says():

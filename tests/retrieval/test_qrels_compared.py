@@ -8,8 +8,7 @@ from django.core.management.base import CommandError
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from retrieval.charts import LONGEST_NAME, legend_names, means_by_qrels
-from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from retrieval import charts, exceptions
 from retrieval.rankings.comparison import NO_CHOICE, ONE_EACH
 from stats.ranking.resampled_topics import UNMOVED
 from tests.annotation.importing import command_output
@@ -284,28 +283,28 @@ def test_qrels_that_cannot_be_compared_are_refused(compare):
         ("ab", ["--truth", "z"], "qrels_unknown"),
         ("ab", ["--machine", "z"], "qrels_unknown"),
     ):
-        with refused(RunsUnfit, code):
+        with refused(exceptions.RunsUnfit, code):
             compare({name: labels[name] for name in names}, runs, *options)
-    with refused(RunsUnfit, "no_common_topic"):
+    with refused(exceptions.RunsUnfit, "no_common_topic"):
         compare({"a": {"1": {"d": 1}}, "b": {"2": {"d": 1}}}, runs)
     for content, line, code in (
         ("1 x d 1\n1 y d 0\n1 x d 1\n", 3, "twice"),
         ("1 0 d 1\n1 0 e 0\n", None, "one_assessor"),
         ("1 x d 1.5\n", 1, "grade"),
     ):
-        with refused(TrecFileFaults, code, lines=[line]):
+        with refused(exceptions.TrecFileFaults, code, lines=[line]):
             compare({}, runs, assessors=content)
 
 
 def test_a_legend_shows_what_long_names_differ_in():
     study = "Instead of it? " * 3
     ends = ["round 1, any", "round 1, majority", "round 2, majority"]
-    names = legend_names([f"{study}, {end}" for end in ends] + ["by hand"])
+    names = charts.legend_names([f"{study}, {end}" for end in ends] + ["by hand"])
     assert list(names.values()) == [*(f"… {end}" for end in ends), "by hand"]
-    [*apart] = legend_names([f"{'a' * 40} {n} {'b' * 40}" for n in range(3)]).values()
+    [*apart] = charts.legend_names([f"{'a' * 40} {n} {'b' * 40}" for n in range(3)]).values()
     assert len(set(apart)) == 3
-    assert max(map(len, apart)) <= LONGEST_NAME + 3
+    assert max(map(len, apart)) <= charts.LONGEST_NAME + 3
     columns = ["run", "qrels", "rank", "mean", "ci_low", "ci_high"]
     rows = [("bm25", f"{study}, {end}", 1, 0.5, 0.4, 0.6) for end in ends]
-    drawn = means_by_qrels(pd.DataFrame(rows, columns=columns), measure="AP")
+    drawn = charts.means_by_qrels(pd.DataFrame(rows, columns=columns), measure="AP")
     assert drawn.data["qrels"].tolist() == [f"… {end}" for end in ends]

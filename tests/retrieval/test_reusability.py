@@ -6,8 +6,7 @@ from django.core.management.base import CommandError
 from scipy import stats
 
 from presentation.theme import rendered, themed
-from retrieval.charts import depths_in_words, left_out_forest, left_out_in_words, relevant_by_depth
-from retrieval.exceptions import PoolDepthUnknown, RunsUnfit, TrecFileFaults
+from retrieval import charts, exceptions
 from retrieval.result_kinds.machine import MachineKind
 from stats.inference.powered_means import prediction_powered_mean
 from tests.annotation.importing import command_output
@@ -194,7 +193,7 @@ def test_groups_come_from_a_file_too(collection, file):
     path = file("groups.txt", "# run group\na1 A\na2.run A\n")
     assert reuse(arguments, *MEASURES, "--groups", str(path))["groups"]["A"] == ["a1", "a2"]
     wrong = file("wrong.txt", "a1 A\na2\n")
-    with refused(TrecFileFaults, "columns", lines=[2]):
+    with refused(exceptions.TrecFileFaults, "columns", lines=[2]):
         reuse(arguments, *MEASURES, "--groups", str(wrong))
 
 
@@ -210,14 +209,14 @@ def test_groups_come_from_a_file_too(collection, file):
 )
 def test_groups_that_do_not_fit_are_refused(collection, options, code):
     _, _, arguments = collection
-    with refused(RunsUnfit, code):
+    with refused(exceptions.RunsUnfit, code):
         reuse(arguments, *MEASURES, *options)
 
 
 def test_runs_that_were_not_pooled_are_refused_without_a_depth(file):
     runs = {name: f"1 Q0 {name} 1 1 {name}\n" for name in "ab"}
     arguments = ["--qrels", file("q", "1 0 z 1\n"), *run_arguments(file, runs)]
-    with pytest.raises(PoolDepthUnknown):
+    with pytest.raises(exceptions.PoolDepthUnknown):
         reuse(arguments, *MEASURES)
 
 
@@ -259,13 +258,13 @@ def test_charts_draw_the_record(collection):
     ]
     own = pd.DataFrame(rows)
     depths = pd.DataFrame(record["depths"])
-    for chart in (left_out_forest(own, measure="nDCG@10"), relevant_by_depth(depths)):
+    for chart in (charts.left_out_forest(own, measure="nDCG@10"), charts.relevant_by_depth(depths)):
         assert rendered(themed(chart), "svg").startswith(b"<svg")
-    drawn = relevant_by_depth(depths).to_dict()["encoding"]
+    drawn = charts.relevant_by_depth(depths).to_dict()["encoding"]
     assert [drawn[axis]["axis"]["tickMinStep"] for axis in "xy"] == [1, 1]
     least = f"{own['change'].min():+.3f}".replace("-", "\N{MINUS SIGN}")
-    assert least in left_out_in_words(own, "nDCG@10")
-    assert f" {record['depths'][-1]['n_relevant']:,} " in f" {depths_in_words(depths)} "
+    assert least in charts.left_out_in_words(own, "nDCG@10")
+    assert f" {record['depths'][-1]['n_relevant']:,} " in f" {charts.depths_in_words(depths)} "
 
 
 def test_a_zero_for_missing_topics_counts_with_all_judgments_and_without_some(file):
@@ -387,10 +386,10 @@ def test_labels_calibrate_sums_over_documents_alone_and_people_read_the_correcti
 
 def test_what_does_not_fit_is_refused(file):
     people, machine, runs = judged_by_both(6, n_topics=5)
-    with refused(RunsUnfit, "run_unknown"):
+    with refused(exceptions.RunsUnfit, "run_unknown"):
         compared(file, people, machine, runs, "--shares-model", "nobody")
     elsewhere = {f"x{topic}": row for topic, row in people.items()}
-    with refused(RunsUnfit, "nothing_in_common"):
+    with refused(exceptions.RunsUnfit, "nothing_in_common"):
         compared(file, people, elsewhere, runs)
     with refused_naming(CommandError, "--human-sample", "--machine"):
         record_of("evaluate_runs", "--qrels", "q", "--run", "r", "--human-sample", "labels")

@@ -4,9 +4,8 @@ import re
 import numpy as np
 import pytest
 
+from retrieval import source_files, trec_blocks
 from retrieval.exceptions import TrecFileFaults
-from retrieval.source_files import contradicting_lines
-from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import kind_of_file, read_assessors, read_qrels, read_run
 from retrieval.trec_layouts import RUN_COLUMNS, Layout
 from tests.codes import refused
@@ -107,7 +106,7 @@ def test_blocks_hold_what_lines_hold_or_nothing(seed):
 
 
 def check_blocks(text):
-    columns = read_in_blocks([text.encode()], Layout("run", RUN_COLUMNS))
+    columns = trec_blocks.read_in_blocks([text.encode()], Layout("run", RUN_COLUMNS))
     rows = [line.split() for line in text.encode().split(b"\n") if line.split()]
     if columns is None:
         return
@@ -123,7 +122,7 @@ def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
     for gap in (b" ", b"\t", b"  "):
         block = RUN.encode().replace(b" ", gap)
         other = block.replace(b"1" + gap + b"Q0", b"2" + gap + b"Q0")
-        columns = read_in_blocks([block, other], Layout("run", RUN_COLUMNS))
+        columns = trec_blocks.read_in_blocks([block, other], Layout("run", RUN_COLUMNS))
         assert columns is not None
         assert columns.topics == ["1", "2"]
 
@@ -204,11 +203,11 @@ def test_ranks_that_contradict_scores_are_named_by_line(file):
         "t2 Q0 a 2 0.5 x\nt2 Q0 b 1 0.4 x\n"
     )
     run = read_run(file("a.run", text))
-    found = list(contradicting_lines(run, 20))
+    found = list(source_files.contradicting_lines(run, 20))
     assert [line for line, _text in found] == [3, 5]
     named = [re.findall(r"\bt\d\b|[\d.]*\d", text) for _line, text in found]
     assert named == [["t1", "2", "0.95", "0.9", "1"], ["t2", "2", "0.5", "0.4", "1"]]
-    assert list(contradicting_lines(run, 1)) == found[:1]
+    assert list(source_files.contradicting_lines(run, 1)) == found[:1]
 
 
 @pytest.mark.parametrize(

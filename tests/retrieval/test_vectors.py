@@ -6,9 +6,8 @@ from django.core.management import CommandError
 
 from metrics.exceptions import ModelUnfit
 from retrieval.exceptions import PoolFileFaults, PoolUnfit
+from retrieval.pools import encoding, records
 from retrieval.pools.catalogue import read_catalogue
-from retrieval.pools.encoding import encode_catalogue
-from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, nearest
 from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
 from stats.ranking.pool_bias import hubness
@@ -101,7 +100,7 @@ def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path):
     for name, column in (("list", pa.array(array.tolist())), ("fixed", fixed)):
         table = pa.table({"shoe": vectors.names, "price": [1.0] * 300, "vector": column})
         pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=70)
-    targets = [Target(f"q{number}", f"d{number}") for number in range(5)]
+    targets = [records.Target(f"q{number}", f"d{number}") for number in range(5)]
     lists = []
     for name in ("v.npy", "list.parquet", "fixed.parquet"):
         read = read_vectors(tmp_path / name)
@@ -185,7 +184,7 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path, file):
 def test_topics_that_are_no_documents_have_vectors_of_their_own():
     documents = Vectors(["a", "b"], np.eye(2))
     source = EmbeddingSource("e", documents, "inner", Vectors(["q"], np.array([[0.2, 1.0]])))
-    ranked = source.lists([Target("unknown"), Target("q")], 5)
+    ranked = source.lists([records.Target("unknown"), records.Target("q")], 5)
     assert (ranked.of(0), ranked.of(1)) == ([], ["b", "a"])
 
 
@@ -237,7 +236,7 @@ def shoes(file):
 
 
 def test_texts_are_embedded_by_a_model(shoes, words_encoder, tmp_path):
-    vectors = encode_catalogue(read_catalogue(shoes), words_encoder, part="texts")
+    vectors = encoding.encode_catalogue(read_catalogue(shoes), words_encoder, part="texts")
     assert vectors.names == ["red", "red2", "blue", "words"]
     assert "of:texts|model:bag|weights:" in vectors.signature
     np.testing.assert_array_equal(
@@ -248,21 +247,21 @@ def test_texts_are_embedded_by_a_model(shoes, words_encoder, tmp_path):
 
 
 def test_pictures_are_embedded_by_a_model(shoes, picture_encoder):
-    vectors = encode_catalogue(read_catalogue(shoes), picture_encoder, part="pictures")
+    vectors = encoding.encode_catalogue(read_catalogue(shoes), picture_encoder, part="pictures")
     assert vectors.names == ["red", "red2", "blue", "navy"]
     source = EmbeddingSource("pixels", vectors)
-    ranked = source.lists([Target(name, name) for name in vectors.names], 1)
+    ranked = source.lists([records.Target(name, name) for name in vectors.names], 1)
     assert [ranked.of(number) for number in range(4)] == [["red2"], ["red"], ["navy"], ["blue"]]
 
 
 def test_a_model_that_reads_no_pictures_is_refused(shoes, words_encoder, picture_encoder, tmp_path):
     catalogue = read_catalogue(shoes)
     with refused_naming(PoolUnfit, words_encoder.name):
-        encode_catalogue(catalogue, words_encoder, part="pictures")
+        encoding.encode_catalogue(catalogue, words_encoder, part="pictures")
     with refused_naming(PoolUnfit, picture_encoder.name):
-        encode_catalogue(catalogue, picture_encoder, part="texts")
+        encoding.encode_catalogue(catalogue, picture_encoder, part="texts")
     with pytest.raises(ModelUnfit):
-        encode_catalogue(catalogue, tmp_path / "nowhere", part="texts")
+        encoding.encode_catalogue(catalogue, tmp_path / "nowhere", part="texts")
 
 
 def test_a_pool_is_made_of_what_models_see_and_their_vectors_are_kept(

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from simulation import critics, drawn_products
 from simulation.catalogue import Catalogue
-from simulation.critics import AttributeCritic, DirectionCritic
 from simulation.dialogues import DialogueLog, simulate
-from simulation.drawn_products import drawn_catalogue
 from simulation.recommenders import EmbeddingRecommender
 from simulation.targets import Targets, targets_of
 from simulation.users import MetaUser
@@ -51,7 +50,7 @@ def scripted_log(
     """Dialogues on a line that begin with p8, of a recommender that shows what a script says."""
     catalogue, starts = line_catalogue(), dict.fromkeys(accepted, "p8")
     targets = targets_of(catalogue, accepted, starts=starts, rejected=rejected)
-    critic = DirectionCritic(catalogue)
+    critic = critics.DirectionCritic(catalogue)
     return simulate(catalogue, targets, users, Script(catalogue, shown), critic, **options)
 
 
@@ -68,15 +67,15 @@ def neighbours(catalogue: Catalogue, n_targets: int, *, seed: int = 0) -> Target
 
 
 def drawn_shoes(n_items: int = 1200, n_targets: int = 120) -> tuple[Catalogue, Targets]:
-    catalogue = drawn_catalogue(n_items)
+    catalogue = drawn_products.drawn_catalogue(n_items)
     return catalogue, neighbours(catalogue, n_targets)
 
 
 def drawn_setting(
     n_items: int, n_targets: int, **options: Any
-) -> tuple[Catalogue, Targets, AttributeCritic, EmbeddingRecommender]:
+) -> tuple[Catalogue, Targets, critics.AttributeCritic, EmbeddingRecommender]:
     catalogue, targets = drawn_shoes(n_items, n_targets)
-    critic = AttributeCritic(catalogue)
+    critic = critics.AttributeCritic(catalogue)
     return catalogue, targets, critic, EmbeddingRecommender(catalogue, critic, **options)
 
 
@@ -104,7 +103,7 @@ def simulated_log(
     recommenders: Sequence[str],
     turns: int = 10,
 ) -> tuple[Path, Path]:
-    catalogue = drawn_catalogue(300)
+    catalogue = drawn_products.drawn_catalogue(300)
     qrels = write_qrels(folder / "judged.qrels", catalogue, neighbours(catalogue, n_targets))
     log = folder / "log.jsonl"
     command_output(

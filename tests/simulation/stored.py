@@ -10,8 +10,7 @@ from simulation.stored_catalogues import drawn_products, read_stored, request_tr
 from simulation.stored_experiments import Judged, create_experiment
 from simulation.targets import NONE
 from tests.simulation.conftest import neighbours
-from work.execution import run_job
-from work.models import Job
+from work import execution, models
 
 USERS = ["base", "tol:3", "tol:5", "prob:3:0.5", "prob:3:0.75"]
 RULES: dict[str, Any] = {
@@ -61,6 +60,6 @@ def trained_recommender(team: Team, owner: User | None, *, epochs: int = 2) -> S
 
 
 def work_off() -> None:
-    while waiting := list(Job.objects.queued().order_by("pk").values_list("pk", flat=True)):
+    while waiting := list(models.Job.objects.queued().order_by("pk").values_list("pk", flat=True)):
         for job in waiting:
-            run_job(job)
+            execution.run_job(job)

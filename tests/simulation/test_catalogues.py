@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from simulation import critics, recommenders, users
+from simulation import critics, exceptions, recommenders, users
 from simulation.catalogue import Catalogue
 from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
-from simulation.exceptions import CaptionsUnfit, CatalogueUnfit, CheckpointUnfit, TargetsUnfit
 from simulation.product_files import read_fashion_iq, read_folder, read_shoes, read_sprite
 from simulation.targets import from_judgments, targets_of
 from tests.annotation.importing import command_output
@@ -182,7 +181,7 @@ def coloured(lines):
     ],
 )
 def test_files_that_do_not_fit_are_refused(tmp_path, files, code, named):
-    with refused(CatalogueUnfit, code) as error:
+    with refused(exceptions.CatalogueUnfit, code) as error:
         read_folder(write_folder(tmp_path / "shop", **files))
     assert all(str(name) in str(error.value) for name in named)
 
@@ -202,7 +201,7 @@ def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(t
     assert len(read_folder(folder)) == 20
     embeddings[3] = 1e9
     np.save(folder / "embeddings.npy", embeddings)
-    with refused_naming(CatalogueUnfit, " p3 ", " 2 "):
+    with refused_naming(exceptions.CatalogueUnfit, " p3 ", " 2 "):
         read_folder(folder)
     attributes = "id,heel,height\na,5,-1.7e308\nb,5,1\nc,5,1.7e308\n"
     catalogue = read_folder(write_folder(tmp_path / "shop", attributes__csv=attributes))
@@ -212,7 +211,7 @@ def test_embeddings_must_differ_and_shared_attributes_are_named_in_no_critique(t
 
 def test_a_missing_file_is_named_without_its_folder(tmp_path):
     for read in (lambda: read_sprite(tmp_path / "x.png"), lambda: read_folder(tmp_path)):
-        with pytest.raises(CatalogueUnfit) as error:
+        with pytest.raises(exceptions.CatalogueUnfit) as error:
             read()
         assert str(tmp_path) not in str(error.value)
 
@@ -232,7 +231,7 @@ def test_the_layouts_of_shoes_and_fashion_iq(tmp_path):
         ("[" * 200_000, ""),
     ):
         split.write_text(content)
-        with refused_naming(CatalogueUnfit, split.name, entry):
+        with refused_naming(exceptions.CatalogueUnfit, split.name, entry):
             read_fashion_iq(split, features)
 
 
@@ -246,7 +245,7 @@ def test_the_layouts_of_shoes_and_fashion_iq(tmp_path):
     ],
 )
 def test_targets_that_do_not_fit_are_refused(alternatives, starts, named):
-    with refused_naming(TargetsUnfit, *named):
+    with refused_naming(exceptions.TargetsUnfit, *named):
         targets_of(line_catalogue(), alternatives, starts=starts)
 
 
@@ -307,7 +306,7 @@ def test_captions_of_shoes_and_of_fashion_iq(tmp_path):
         ('[{"RelativeCaption": "is red \\ud800"}]', "Record 1"),
     ):
         path.write_text(content)
-        with refused_naming(CaptionsUnfit, path.name, entry):
+        with refused_naming(exceptions.CaptionsUnfit, path.name, entry):
             critics.read_captions(path)
 
 
@@ -317,7 +316,7 @@ def test_captions_without_words_that_come_often_are_compared_by_all_their_words(
     assert many.width == 1  # "is" alone comes three times
     rare = critics.CaptionCritic(critic, [f"word{number}" for number in range(150)])
     assert rare.width == 150
-    with pytest.raises(CaptionsUnfit):
+    with pytest.raises(exceptions.CaptionsUnfit):
         critics.CaptionCritic(critic, ["!", "a"])
 
 
@@ -342,7 +341,7 @@ def test_without_attributes_the_caption_of_the_pair_most_alike_is_said():
     one_by_one = [paired.texts(a[n : n + 1], b[n : n + 1])[0] for n in range(50)]
     assert one_by_one == said[:50].tolist()
     assert not paired.vectors(a[:1], a[:1]).any()
-    with refused_naming(CaptionsUnfit, " 0 "):
+    with refused_naming(exceptions.CaptionsUnfit, " 0 "):
         critics.PairedCaptionCritic(bare, [critics.RelativeCaption("is red", "x", "y")])
 
 
@@ -364,7 +363,7 @@ def test_a_recommender_is_trained_on_captions_and_simulated(tmp_path):
     options = ("--catalogue", "drawn:300", "--qrels", qrels, "--recommender", checkpoint)
     result = json.loads(command_output("simulate", *options, "--captions", captions, "--json"))
     assert result["recommenders"][0]["training"]["kind"] == "gru-sl"
-    with refused(CheckpointUnfit, "other_critic"):
+    with refused(exceptions.CheckpointUnfit, "other_critic"):
         command_output("simulate", *options)
 
 

@@ -3,9 +3,8 @@ import random
 import pytest
 import torch
 
+from simulation import drawn_products, exceptions
 from simulation.critics import AttributeCritic
-from simulation.drawn_products import drawn_catalogue
-from simulation.exceptions import CheckpointUnfit
 from simulation.recommenders.trained.settings import settings_of
 from simulation.recommenders.trained.training import read_checkpoint, read_recommender, train
 from tests.codes import refused_naming
@@ -13,7 +12,7 @@ from tests.codes import refused_naming
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return drawn_catalogue(80)
+    return drawn_products.drawn_catalogue(80)
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +47,17 @@ def without(name):
 )
 def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path, catalogue, checkpoint, change, named):
     torch.save(change(torch.load(checkpoint, weights_only=True)), tmp_path / "x.pt")
-    with refused_naming(CheckpointUnfit, named):
+    with refused_naming(exceptions.CheckpointUnfit, named):
         read_recommender(tmp_path / "x.pt", catalogue, AttributeCritic(catalogue))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello world", b"# Readme", b"PK\x05\x06" + bytes(18)])
 def test_a_file_of_something_else_is_refused_without_bad_advice(tmp_path, content):
     (tmp_path / "README.md").write_bytes(content)
-    with refused_naming(CheckpointUnfit, "README.md") as refused:
+    with refused_naming(exceptions.CheckpointUnfit, "README.md") as refused:
         read_checkpoint(tmp_path / "README.md")
     assert "weights_only" not in str(refused.value)
-    with refused_naming(CheckpointUnfit, "none.pt"):
+    with refused_naming(exceptions.CheckpointUnfit, "none.pt"):
         read_checkpoint(tmp_path / "none.pt")
 
 
@@ -72,6 +71,6 @@ def test_a_damaged_checkpoint_is_read_or_refused(tmp_path, catalogue, checkpoint
         (tmp_path / "x.pt").write_bytes(content)
         try:
             read_recommender(tmp_path / "x.pt", catalogue, AttributeCritic(catalogue))
-        except CheckpointUnfit:
+        except exceptions.CheckpointUnfit:
             n_refused += 1
     assert n_refused > 5

@@ -5,9 +5,8 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Study
+from hits import models, requirements
 from hits.crowd.replay import crowd_names, replay_group
-from hits.models import Batch
-from hits.requirements import countries_of
 from marketplace.people.enrolment import issue_access_key
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy, FinalItem, SimulatedOutcome
@@ -121,7 +120,6 @@ def test_a_log_that_cannot_be_used_is_refused_with_the_reason(files, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
 def test_the_user_who_is_true_is_found_through_the_loop(files, live_server, settings):
     keys = issue_access_key(name="Lab", deposit_usd=Decimal(30))
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
@@ -131,7 +129,7 @@ def test_the_user_who_is_true_is_found_through_the_loop(files, live_server, sett
     imported(log, final_user=ACCEPTING)
     study = Study.objects.get()
     command_output("publish_study", "outcomes", reward=Decimal("0.02"), assignments=N_WORKERS)
-    batch = Batch.objects.get()
+    batch = models.Batch.objects.get()
     accepted: dict[str, set[str]] = defaultdict(set)
     for target, _, key, _ in (line.split() for line in qrels.read_text().splitlines()):
         accepted[target].add(key)
@@ -140,7 +138,7 @@ def test_the_user_who_is_true_is_found_through_the_loop(files, live_server, sett
         names=crowd_names(N_WORKERS, seed=0),
         source=KnownTaste(study, accepted, errs=0.03),
         site_url=live_server.url,
-        countries=countries_of(batch),
+        countries=requirements.countries_of(batch),
         total=N_WORKERS * N_TARGETS,
     )
     command_output("collect_study", "outcomes")

@@ -3,9 +3,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from simulation.dialogues import simulate
-from simulation.experiments import outcomes
-from simulation.recommenders import RandomRecommender
+from simulation import dialogues, experiments, recommenders
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.codes import refused_naming
@@ -46,13 +44,13 @@ BOTH = "target and alternatives"
     ],
 )
 def test_measures_by_turn_are_those_worked_out_by_hand(qrels, carry, user, ndcg, rr, success):
-    result = outcomes(script_log(), (NDCG, RR, SUCCESS), qrels=qrels, carry=carry)
+    result = experiments.outcomes(script_log(), (NDCG, RR, SUCCESS), qrels=qrels, carry=carry)
     values = result.values[:, user, 0, 0]
     assert values.tolist() == [pytest.approx(each) for each in (ndcg, rr, success)]
 
 
 def test_the_share_judged_counts_what_was_rejected():
-    result = outcomes(script_log(), (NDCG,), carry="none")
+    result = experiments.outcomes(script_log(), (NDCG,), carry="none")
     # p9 was rejected, p5 and p6 accepted; lists have three items.
     assert result.judged[0].tolist() == pytest.approx([1 / 3, 2 / 3, 1 / 3, 0])
 
@@ -60,11 +58,11 @@ def test_the_share_judged_counts_what_was_rejected():
 @pytest.mark.parametrize("carry", ["same list", "found alone", "one"])
 def test_success_and_reciprocal_rank_do_not_fall_once_found(carry):
     log = simulated_setting([sim_base(), meta_sim_prob(1, 0.75), meta_sim_tol(2)], 900, 60)
-    result = outcomes(log, (measure("RR@10"), SUCCESS), carry=carry)
+    result = experiments.outcomes(log, (measure("RR@10"), SUCCESS), carry=carry)
     ends = log.ends_at()[..., None] <= np.arange(1, log.n_turns + 1)
     assert (result.values[:, ends] == 1).all()
     # A list of one item of several relevant ones has less than all the gain there is.
-    several = outcomes(log, (measure("nDCG@10"),), carry="found alone").values[0]
+    several = experiments.outcomes(log, (measure("nDCG@10"),), carry="found alone").values[0]
     n_relevant = (log.targets.accepted >= 0).sum(axis=1)
     ideal = np.array([sum(1 / log2(rank + 1) for rank in range(1, n + 1)) for n in n_relevant])
     expected = np.broadcast_to((1 / ideal)[:, None], several.shape)
@@ -74,8 +72,8 @@ def test_success_and_reciprocal_rank_do_not_fall_once_found(carry):
 def test_lists_are_evaluated_as_each_by_itself():
     catalogue, targets, critic, recommender = drawn_setting(900, 25, recency=0.2)
     users = [sim_base(), meta_sim_prob(0, 0.5, leave_hazard=0.05)]
-    log = simulate(catalogue, targets, users, recommender, critic, seeds=[1, 2])
-    result = outcomes(log, (measure("nDCG@10"), measure("RR@10")), carry="same list")
+    log = dialogues.simulate(catalogue, targets, users, recommender, critic, seeds=[1, 2])
+    result = experiments.outcomes(log, (measure("nDCG@10"), measure("RR@10")), carry="same list")
     until = log.lasts_until()
     for index in np.ndindex(*until.shape):
         relevant = set(targets.accepted[index[2]].tolist()) - {-1}
@@ -90,7 +88,7 @@ def test_lists_are_evaluated_as_each_by_itself():
 
 def test_leaving_keeps_the_last_list():
     log = simulated_setting([sim_base(leave_hazard=0.5)], 900, 60)
-    values = outcomes(log, (measure("nDCG@10"),)).values[0, 0, 0]
+    values = experiments.outcomes(log, (measure("nDCG@10"),)).values[0, 0, 0]
     still = (log.leaves_before[0, 0] == 4) & (log.ends_at()[0, 0] > log.n_turns)
     assert still.any()
     assert (values[still, 3:] == values[still, 2:3]).all()
@@ -98,15 +96,15 @@ def test_leaving_keeps_the_last_list():
 
 def test_a_measure_that_looks_further_than_was_ranked_is_refused():
     with refused_naming(ValueError, "measures", 3):
-        outcomes(script_log(), (measure("nDCG@10"),))
+        experiments.outcomes(script_log(), (measure("nDCG@10"),))
 
 
 def test_the_belief_beats_chance_by_a_wide_margin_and_learns_over_turns():
     catalogue, targets, critic, belief = drawn_setting(1200, 120)
     means = {}
-    for recommender in (RandomRecommender(catalogue), belief):
-        log = simulate(catalogue, targets, [sim_base()], recommender, critic)
-        result = outcomes(log, (measure("nDCG@10"),), qrels="target")
+    for recommender in (recommenders.RandomRecommender(catalogue), belief):
+        log = dialogues.simulate(catalogue, targets, [sim_base()], recommender, critic)
+        result = experiments.outcomes(log, (measure("nDCG@10"),), qrels="target")
         means[recommender.name] = result.values[0, 0, 0].mean(axis=0)
     assert means["random"].max() < 0.03
     assert means["embedding"][9] > 0.6

@@ -16,8 +16,7 @@ from PIL import Image
 
 from accounts.models import User
 from accounts.teams import create_team
-from simulation.critics import critic_of
-from simulation.exceptions import CaptionsUnfit, CatalogueUnfit
+from simulation import critics, exceptions
 from simulation.stored_catalogues import (
     _unpacked,
     packed,
@@ -52,7 +51,7 @@ def test_a_catalogue_that_is_sent_is_read_or_refused_with_the_reason(team):
         (packed({"a.npy": b"", "b.npy": b""}), ["a.npy", "b.npy"]),
         (packed(files | {"old/ids.txt": b"a\n"}), ["ids.txt", "old/ids.txt"]),
     ):
-        with refused_naming(CatalogueUnfit, *named):
+        with refused_naming(exceptions.CatalogueUnfit, *named):
             store_upload(team=team, name="Zip", file=BytesIO(content), actor=None)
     assert ZipFile(BytesIO(packed(files))).namelist() == list(files)
 
@@ -78,7 +77,7 @@ def test_catalogues_are_sent_in_the_layouts_that_they_are_published_in(
     row = store_upload(team=team, name="Sent", file=BytesIO(content), actor=None)
     catalogue = read_stored(row)
     assert (row.n_items, len(catalogue), catalogue.ids[0]) == (n_items, n_items, first)
-    assert read_stored_critic(row).name == critic_of(catalogue).name
+    assert read_stored_critic(row).name == critics.critic_of(catalogue).name
 
 
 def test_captions_that_come_along_are_what_critiques_are_said_in(team):
@@ -97,7 +96,7 @@ def test_captions_that_come_along_are_what_critiques_are_said_in(team):
     assert critic.record()["source"] == "relative_captions_shoes.json"
     of_others = json.dumps([captions[0] | {"ImageName": "other.jpg"}]).encode()
     foreign = packed(files | {"relative_captions_shoes.json": of_others})
-    with refused_naming(CaptionsUnfit, " 0 "):
+    with refused_naming(exceptions.CaptionsUnfit, " 0 "):
         store_upload(team=team, name="Shoes", file=BytesIO(foreign), actor=None)
 
 
@@ -120,7 +119,7 @@ def png(width, height, *more: tuple[bytes, bytes]):
     ],
 )
 def test_a_picture_that_cannot_be_read_is_refused_without_the_servers_folder(team, content):
-    with refused_naming(CatalogueUnfit, "fashion-mnist-sprite.png ") as error:
+    with refused_naming(exceptions.CatalogueUnfit, "fashion-mnist-sprite.png ") as error:
         store_upload(team=team, name="Sent", file=BytesIO(content), actor=None)
     assert "/" not in str(error.value)
 
@@ -151,7 +150,7 @@ def test_a_header_that_promises_more_than_the_file_holds_is_refused(team, shape)
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
     content = packed({"ids.txt": b"a\nb\n", "embeddings.npy": array})
-    with refused_naming(CatalogueUnfit, "embeddings.npy"):
+    with refused_naming(exceptions.CatalogueUnfit, "embeddings.npy"):
         store_upload(team=team, name="Huge", file=BytesIO(content), actor=None)
 
 

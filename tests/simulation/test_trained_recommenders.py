@@ -6,6 +6,7 @@ import torch
 
 from simulation import critics, dialogues, drawn_products, exceptions, recommenders, users
 from simulation.experiments import outcomes
+from simulation.recommenders.trained import training
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.tracker import (
     Batch,
@@ -14,12 +15,6 @@ from simulation.recommenders.trained.tracker import (
     Trainer,
     nearest,
     target_ranks,
-)
-from simulation.recommenders.trained.training import (
-    held_out,
-    read_checkpoint,
-    read_recommender,
-    train,
 )
 from stats.ranking import measure, topic_means
 from tests.codes import refused_naming
@@ -46,14 +41,14 @@ def folder(tmp_path_factory, catalogue, critic):
     for kind, epochs in EPOCHS.items():
         start = path / "gru-sl.pt" if kind == "gru-rl" else None
         settings = settings_of(kind, width=WIDTH, epochs=epochs, batch_size=64)
-        train(catalogue, critic, settings, path / f"{kind}.pt", start_from=start)
+        training.train(catalogue, critic, settings, path / f"{kind}.pt", start_from=start)
     torch.set_num_threads(threads)
     return path
 
 
 def values(catalogue, recommender, critic):
     items = items_of(catalogue, critic, seed=0)
-    targets = held_out(catalogue, np.concatenate([items.validation, items.test]), seed=5)
+    targets = training.held_out(catalogue, np.concatenate([items.validation, items.test]), seed=5)
     log = dialogues.simulate(catalogue, targets, [users.sim_base()], recommender, critic)
     return np.asarray(outcomes(log, (measure("nDCG@10"),), qrels="target").values[0, 0, 0])
 
@@ -61,7 +56,9 @@ def values(catalogue, recommender, critic):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(EPOCHS))
 def test_a_trained_recommender_beats_chance_and_learns_over_turns(catalogue, critic, folder, kind):
-    own = values(catalogue, read_recommender(folder / f"{kind}.pt", catalogue, critic), critic)
+    own = values(
+        catalogue, training.read_recommender(folder / f"{kind}.pt", catalogue, critic), critic
+    )
     chance = values(catalogue, recommenders.RandomRecommender(catalogue), critic)
     assert topic_means.compare_over_topics(own[:, 9], chance[:, 9]).ci_low > 0.1
     assert own[:, 9].mean() > 4 * chance[:, 9].mean()
@@ -70,7 +67,7 @@ def test_a_trained_recommender_beats_chance_and_learns_over_turns(catalogue, cri
 
 @pytest.mark.parametrize("kind", list(EPOCHS))
 def test_it_loses_without_its_history_and_by_shuffled_critiques(catalogue, critic, folder, kind):
-    recommender = read_recommender(folder / f"{kind}.pt", catalogue, critic)
+    recommender = training.read_recommender(folder / f"{kind}.pt", catalogue, critic)
     own = values(catalogue, recommender, critic)[:, 9]
     without = values(catalogue, recommenders.WithoutHistory(recommender), critic)[:, 9]
     shuffled = values(catalogue, recommender, recommenders.ShuffledCritic(critic, catalogue))[:, 9]
@@ -79,8 +76,8 @@ def test_it_loses_without_its_history_and_by_shuffled_critiques(catalogue, criti
 
 
 def test_trained_dialogues_are_the_same_one_by_one(catalogue, critic, folder):
-    recommender = read_recommender(folder / "ege.pt", catalogue, critic)
-    targets = held_out(catalogue, np.arange(30), seed=1)
+    recommender = training.read_recommender(folder / "ege.pt", catalogue, critic)
+    targets = training.held_out(catalogue, np.arange(30), seed=1)
     whole = dialogues.simulate(catalogue, targets, [users.sim_base()], recommender, critic)
     for row in range(0, 30, 5):
         part = targets.part(np.array([row]))
@@ -91,20 +88,20 @@ def test_trained_dialogues_are_the_same_one_by_one(catalogue, critic, folder):
 def test_training_that_was_interrupted_ends_as_if_it_had_not_been(catalogue, critic, tmp_path):
     for kind in ("gru-sl", "ege"):
         settings = settings_of(kind, width=16, epochs=4, n_turns=3)
-        whole = train(catalogue, critic, settings, tmp_path / f"{kind}-whole.pt")
+        whole = training.train(catalogue, critic, settings, tmp_path / f"{kind}-whole.pt")
         part = tmp_path / f"{kind}-part.pt"
-        train(catalogue, critic, replace(settings, epochs=2), part)
-        resumed = train(catalogue, critic, settings, part)
+        training.train(catalogue, critic, replace(settings, epochs=2), part)
+        resumed = training.train(catalogue, critic, settings, part)
         assert [each["loss"] for each in resumed.history] == [
             each["loss"] for each in whole.history
         ]
         assert all(torch.equal(resumed.latest[name], whole.latest[name]) for name in whole.latest)
         # Done already: nothing is trained again.
-        assert train(catalogue, critic, settings, part).history == resumed.history
+        assert training.train(catalogue, critic, settings, part).history == resumed.history
 
 
 def test_the_best_epoch_by_validation_is_kept(folder):
-    checkpoint = read_checkpoint(folder / "gru-sl.pt")
+    checkpoint = training.read_checkpoint(folder / "gru-sl.pt")
     scores = [each["validation"] for each in checkpoint.history]
     assert checkpoint.origin()["best_validation"] == max(scores)
     assert len(scores) == EPOCHS["gru-sl"]
@@ -115,21 +112,21 @@ def test_the_best_epoch_by_validation_is_kept(folder):
 def test_a_checkpoint_of_something_else_is_refused(catalogue, critic, folder, tmp_path):
     other = drawn_products.drawn_catalogue(N_ITEMS, seed=1)
     with refused_naming(exceptions.CheckpointUnfit, catalogue.source):
-        read_recommender(folder / "ege.pt", other, critics.AttributeCritic(other))
+        training.read_recommender(folder / "ege.pt", other, critics.AttributeCritic(other))
     broken = tmp_path / "broken.pt"
     broken.write_bytes((folder / "ege.pt").read_bytes()[:5000])
     with refused_naming(exceptions.CheckpointUnfit, "broken.pt"):
-        read_checkpoint(broken)
+        training.read_checkpoint(broken)
     torch.save({"a": 1}, broken)
     with refused_naming(exceptions.CheckpointUnfit, "broken.pt"):
-        read_checkpoint(broken)
+        training.read_checkpoint(broken)
     with refused_naming(exceptions.CheckpointUnfit, "ege.pt"):
-        train(catalogue, critic, settings_of("ege", width=32), folder / "ege.pt")
+        training.train(catalogue, critic, settings_of("ege", width=32), folder / "ege.pt")
     with refused_naming(ValueError, "start_from"):
-        train(catalogue, critic, settings_of("gru-rl"), tmp_path / "rl.pt")
+        training.train(catalogue, critic, settings_of("gru-rl"), tmp_path / "rl.pt")
     wide = settings_of("gru-rl", width=64)
     with pytest.raises(exceptions.CheckpointUnfit):
-        train(catalogue, critic, wide, tmp_path / "rl.pt", start_from=folder / "gru-sl.pt")
+        training.train(catalogue, critic, wide, tmp_path / "rl.pt", start_from=folder / "gru-sl.pt")
 
 
 def small_trainer(catalogue, critic, kind, **choices):
@@ -210,9 +207,9 @@ def test_the_released_program_of_ege_counts_the_last_turn_for_every_turn(catalog
 def test_every_kind_goes_on_from_the_supervised_one(catalogue, critic, tmp_path):
     alike = {"width": 16, "join": "concatenation", "unit_length": True, "n_turns": 3}
     start = tmp_path / "sl.pt"
-    supervised = train(catalogue, critic, settings_of("gru-sl", epochs=8, **alike), start)
+    supervised = training.train(catalogue, critic, settings_of("gru-sl", epochs=8, **alike), start)
     later = settings_of("gru-rl-later", epochs=2, **alike)
-    checkpoint = train(catalogue, critic, later, tmp_path / "later.pt", start_from=start)
+    checkpoint = training.train(catalogue, critic, later, tmp_path / "later.pt", start_from=start)
     assert checkpoint.origin()["started_from"] == "sl.pt"
     best = supervised.origin()["best_validation"]
     assert checkpoint.history[0]["validation"] > best / 2

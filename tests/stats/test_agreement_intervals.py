@@ -5,19 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from stats import agreement
-from stats.agreement import (
-    Agreement,
-    CiMethod,
-    Reason,
-    category_agreement,
-    coefficients_at_level,
-    cohen_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-)
+from stats import agreement, jackknife
 from stats.agreement.intervals import jackknife_z, kappa_posterior, share_posterior
-from stats.jackknife import jackknife_limits
 from tests.codes import codes_of
 from tests.stats.worked_examples import worked_example
 
@@ -62,7 +51,7 @@ def test_missing_analytic_intervals_and_rare_categories_have_their_notes():
     values = [name for name in names for _ in "ab"]
     values[1] = values[3]
     kappa = agreement.conger_kappa(np.arange(2001).repeat(2), list("ab") * 2001, values)
-    assert kappa.ci_method is CiMethod.LINEARISED
+    assert kappa.ci_method is agreement.CiMethod.LINEARISED
     assert kappa.ci_low < kappa.value < kappa.ci_high
     first = np.arange(50) < 3
     found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
@@ -134,7 +123,7 @@ def test_few_items_have_a_note_and_limits_of_few_clusters_are_fishers():
     without = np.array(
         [cohen_kappa_score(first[target != one], second[target != one]) for one in range(40)]
     )
-    expected = jackknife_limits(cohen_kappa_score(first, second), without, 0.95)
+    expected = jackknife.jackknife_limits(cohen_kappa_score(first, second), without, 0.95)
     assert (found.ci_low, found.ci_high) == pytest.approx(expected)
     assert found.value - found.ci_low > 1.5 * (found.ci_high - found.value)
     assert found.se == pytest.approx(np.sqrt(39 * np.var(without)))
@@ -163,7 +152,7 @@ def test_percent_agreement_has_jeffreys_interval(case):
     assert [interval.low, interval.high] == pytest.approx([expected[0], high], abs=1e-9)
     first, second = (axis.repeat(table.ravel()) for axis in np.indices(table.shape).reshape(2, -1))
     items = np.arange(table.sum())
-    found = percent_agreement(
+    found = agreement.percent_agreement(
         np.tile(items, 2), np.repeat(["x", "y"], len(items)), np.concatenate([first, second])
     )
     assert [found.ci_low, found.ci_high] == pytest.approx([interval.low, interval.high])
@@ -171,11 +160,11 @@ def test_percent_agreement_has_jeffreys_interval(case):
 
 def test_perfect_agreement_is_not_certain():
     labels = list("aabbabaabb")
-    kappa = cohen_kappa(labels, labels)
+    kappa = agreement.cohen_kappa(labels, labels)
     assert kappa.value == kappa.ci_high == 1
     assert 0.4 < kappa.ci_low < 0.7
     assert kappa.ci_method == "dirichlet-posterior"
-    alpha = krippendorff_alpha(list(range(10)) * 2, list("x" * 10 + "y" * 10), labels * 2)
+    alpha = agreement.krippendorff_alpha(list(range(10)) * 2, list("x" * 10 + "y" * 10), labels * 2)
     assert np.isnan(alpha.ci_low)
     assert "no_spread" in codes_of(alpha.warnings)
 
@@ -212,11 +201,11 @@ def printed(value: float):
     return pytest.approx(value, abs=1.01 * 10 ** Decimal(str(value)).as_tuple().exponent)
 
 
-def coefficients(frame, level="nominal", **options) -> dict[str, Agreement]:
+def coefficients(frame, level="nominal", **options) -> dict[str, agreement.Agreement]:
     columns = (frame["item"], frame["annotator"], frame["label"])
     return {
         coefficient.name: coefficient
-        for coefficient in coefficients_at_level(*columns, level=level, **options)
+        for coefficient in agreement.coefficients_at_level(*columns, level=level, **options)
     }
 
 
@@ -255,7 +244,7 @@ def test_published_expectations_and_standard_errors_are_met(worked_example):
 
 def test_published_kappas_of_categories_icc_weights_and_distances_are_met(worked_example):
     frame, published = worked_example("fleiss1971_diagnoses")
-    table = category_agreement(frame["item"], frame["annotator"], frame["label"])
+    table = agreement.category_agreement(frame["item"], frame["annotator"], frame["label"])
     for kappa, expected in zip(table["kappa"], published["category_kappa"], strict=True):
         assert kappa == printed(expected)
     frame, published = worked_example("shrout_fleiss1979")
@@ -266,7 +255,7 @@ def test_published_kappas_of_categories_icc_weights_and_distances_are_met(worked
     frame, published = worked_example("cohen1968_weighted")
     table = frame.pivot(index="item", columns="annotator", values="label")
     disagreement = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]])
-    kappa = cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
+    kappa = agreement.cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
     assert kappa.value == printed(published["weighted_kappa"])
     frame, published = worked_example("artstein_poesio2008_p568")
 
@@ -274,14 +263,14 @@ def test_published_kappas_of_categories_icc_weights_and_distances_are_met(worked
         return 0.0 if first == second else 0.5 if 3 in (first, second) else 1.0
 
     columns = (frame["item"], frame["annotator"], frame["label"])
-    alpha = krippendorff_alpha(*columns, distance=distance)
+    alpha = agreement.krippendorff_alpha(*columns, distance=distance)
     assert alpha.value == printed(published["alpha_custom(Chck=.5)"])
     table = frame.pivot(index="item", columns="annotator", values="label")
     weights = [[1 - distance(row, column) for column in (1, 2, 3)] for row in (1, 2, 3)]
-    kappa = cohen_kappa(table["A"], table["B"], weights=weights)
+    kappa = agreement.cohen_kappa(table["A"], table["B"], weights=weights)
     assert kappa.value == printed(published["weighted_kappa_custom"])
     frame, _ = worked_example("paradox_feinstein_cicchetti_2")
     by_name = coefficients(frame)
     assert by_name["gwet_ac1"].value == pytest.approx(0.81, abs=5e-3)
     assert "prevalence" in codes_of(by_name["cohen_kappa"].warnings)
-    assert by_name["icc1"].reason is Reason.NEEDS_NUMBERS
+    assert by_name["icc1"].reason is agreement.Reason.NEEDS_NUMBERS

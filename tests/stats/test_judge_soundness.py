@@ -3,15 +3,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from error_codes import InvalidValue
-from stats.inference.alternative_annotator import alternative_annotator_test
+from stats.inference import alternative_annotator, powered_regression, sampled_batches
 from stats.inference.judge_soundness import judge_shift
 from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.powered_quantiles import (
     prediction_powered_correlation,
     prediction_powered_quantile,
 )
-from stats.inference.powered_regression import prediction_powered_regression
-from stats.inference.sampled_batches import sampled_mean
 from stats.proportions import mcnemar, wilson
 from stats.significance import benjamini_hochberg, benjamini_yekutieli, holm
 from tests.codes import codes_of, refused
@@ -85,7 +83,7 @@ def run(inputs, *, clusters=False, **options):
     items, annotators, values = long_frame(inputs)
     level = "nominal" if inputs["score"] == "accuracy" else "interval"
     cluster = [inputs["clusters"][item] for item in items] if clusters else None
-    return alternative_annotator_test(
+    return alternative_annotator.alternative_annotator_test(
         list(items),
         list(annotators),
         list(values),
@@ -138,7 +136,7 @@ def crowd(rng, prevalence, n_items=100):
 
 def judged(names, said):
     n = len(said[0])
-    return alternative_annotator_test(
+    return alternative_annotator.alternative_annotator_test(
         np.tile(np.arange(n), len(names)), np.repeat(names, n), np.concatenate(said), judge="J"
     )
 
@@ -154,7 +152,7 @@ def test_controls_and_few_annotators_decide_and_adjustments_are_the_published_on
     assert result.reason == "too_few_annotators"
     assert np.isnan(result.winning_rate)
     with refused(InvalidValue, "unknown_judge"):
-        alternative_annotator_test([1, 1], ["a", "b"], [1, 1], judge="J")
+        alternative_annotator.alternative_annotator_test([1, 1], ["a", "b"], [1, 1], judge="J")
     from statsmodels.stats.multitest import multipletests
 
     example = worked_example(19)
@@ -189,7 +187,7 @@ ESTIMATES = {
         clusters=AT // 3,
     ),
     "strata": lambda *of: prediction_powered_mean(*of, strata=AT % 2),
-    "batches": lambda human, judge: sampled_mean(
+    "batches": lambda human, judge: sampled_batches.sampled_mean(
         human, judge, *np.where(np.isnan(human), np.nan, [[1], [0.25]])
     ),
     "quantiles": lambda *of: prediction_powered_quantile(*of, quantile=0.5),
@@ -197,7 +195,7 @@ ESTIMATES = {
         human + 0.1 * np.sin(AT), judge, quantile=0.4, clusters=AT // 2
     ),
     "correlations": lambda *of: prediction_powered_correlation(*of, np.sin(AT) + AT / N),
-    "slopes": lambda *of: prediction_powered_regression(*of, {"x": np.sin(AT)}),
+    "slopes": lambda *of: powered_regression.prediction_powered_regression(*of, {"x": np.sin(AT)}),
 }
 
 

@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 
 from error_codes import InvalidValue
-from stats.ceilings import Reliability, level_reliability
+from stats import ceilings, power_curves
 from stats.ceilings.more_ratings import MoreRatings, stretches
 from stats.correlation import correlate
-from stats.inference import agreement_sizes, correlation_sizes, sample_sizes
-from stats.inference.rogan_gladen import Uninformative, corrected_share
-from stats.power_curves import items_needed, sample_size_curve
+from stats.inference import agreement_sizes, correlation_sizes, rogan_gladen, sample_sizes
 from tests.codes import codes_of, refused
 from tests.stats.test_ceilings import five_steps
 from tests.stats.worked_examples import worked_example
@@ -73,7 +71,7 @@ def counts(inputs):
 
 def test_a_corrected_share_is_as_published_clipped_with_a_note_and_missing_for_guesses():
     example = worked_example(9)
-    share, expected = corrected_share(**counts(example["inputs"])), example["expected"]
+    share, expected = rogan_gladen.corrected_share(**counts(example["inputs"])), example["expected"]
     assert share.value == pytest.approx(expected["estimate"], abs=1e-8)
     assert share.sensitivity == expected["sensitivity"]
     assert share.specificity == pytest.approx(expected["specificity"], abs=1e-8)
@@ -81,19 +79,19 @@ def test_a_corrected_share_is_as_published_clipped_with_a_note_and_missing_for_g
         list(expected["lee2025"].values()), abs=1e-8
     )
     guessing = {"true_positives": 6, "false_negatives": 4, "true_negatives": 6}
-    share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
+    share = rogan_gladen.corrected_share(**guessing, false_positives=4, positives=50, n=100)
     assert np.isnan(share.value)
-    assert share.reason is Uninformative.MAYBE_NO_INFORMATION
+    assert share.reason is rogan_gladen.Uninformative.MAYBE_NO_INFORMATION
     calibration = {
         "true_positives": 45, "false_negatives": 5, "true_negatives": 40, "false_positives": 10,
     }  # fmt: skip
-    low = corrected_share(**calibration, positives=10, n=200)
+    low = rogan_gladen.corrected_share(**calibration, positives=10, n=200)
     assert (low.value, codes_of(low.notes)) == (0.0, ["clipped"])
     assert re.findall(r"-?[\d.]+", low.notes[0])[:2] == ["-0.214", "0"]  # (.05 - .2) / .7
-    high = corrected_share(**calibration, positives=195, n=200)
+    high = rogan_gladen.corrected_share(**calibration, positives=195, n=200)
     assert (high.value, codes_of(high.notes)) == (1.0, ["clipped"])
-    assert corrected_share(**calibration, positives=90, n=200).notes == ()
-    assert corrected_share(**calibration, positives=40, n=200).notes == ()
+    assert rogan_gladen.corrected_share(**calibration, positives=90, n=200).notes == ()
+    assert rogan_gladen.corrected_share(**calibration, positives=40, n=200).notes == ()
 
 
 def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:
@@ -114,7 +112,7 @@ def cells(ratings: np.ndarray, **metrics: np.ndarray) -> pd.DataFrame:
 def curve(frame: pd.DataFrame, **options) -> pd.DataFrame:
     columns = {"items": frame["item"], "systems": frame["system"]}
     arguments = {"level": "item", "coefficient": "pearson", "n_items": [20, 80]} | columns | options
-    return sample_size_curve(frame["human"], frame["a"], frame["b"], **arguments)
+    return power_curves.sample_size_curve(frame["human"], frame["a"], frame["b"], **arguments)
 
 
 @pytest.mark.slow
@@ -150,7 +148,7 @@ def test_more_items_are_more_power_at_every_level(level, coefficient):
 
 
 def test_more_annotators_stretch_the_difference_by_the_attenuation_formula():
-    known = Reliability(0.2, 0.5, 4.0, 1500, 6000)
+    known = ceilings.Reliability(0.2, 0.5, 4.0, 1500, 6000)
     rows = curve(pilot(), n_items=[40], n_annotators=[4, 16], reliability=known)
     assert rows["n_annotators"].tolist() == [4, 16]
     now, then = rows["delta"]
@@ -173,7 +171,7 @@ def test_the_difference_with_more_annotators_is_what_such_a_study_shows(coeffici
     metrics = {"a": truth + rng.normal(0, 0.8, truth.shape)}
     metrics["b"] = truth + rng.normal(0, 1.6, truth.shape)
     of_two, of_eight = (cells(ratings[:, :, :k], **metrics) for k in (2, 8))
-    known = level_reliability(
+    known = ceilings.level_reliability(
         *(axis.ravel() for axis in np.indices((4000, 6, 2))), ratings[:, :, :2].ravel(),
         level="item", coefficient=coefficient, n_splits=3,
     )  # fmt: skip
@@ -192,7 +190,7 @@ def test_a_pooled_rank_coefficient_grows_by_more_than_the_root_of_its_reliabilit
     now, shown = (
         correlate(ratings[:, :k].mean(axis=1), metric, coefficient="kendall") for k in (2, 8)
     )
-    known = Reliability(0.5, 2 / 3, 2.0, 20_000, 40_000)
+    known = ceilings.Reliability(0.5, 2 / 3, 2.0, 20_000, 40_000)
     [(times, stretch)] = stretches([8], known)
     more = MoreRatings("kendall", np.array([20_000]), 1.0, times, stretch)
     assert more.value(now) == pytest.approx(shown, abs=0.01)
@@ -200,7 +198,7 @@ def test_a_pooled_rank_coefficient_grows_by_more_than_the_root_of_its_reliabilit
 
 
 def test_annotators_of_systems_count_the_more_the_fewer_the_items():
-    known = Reliability(0.2, 0.5, 4.0, 1500, 6000)
+    known = ceilings.Reliability(0.2, 0.5, 4.0, 1500, 6000)
     frame = pilot(100)
     frame["human"] += frame["system"] / 5
     frame[["a", "b"]] += frame[["system"]].to_numpy() / 5
@@ -220,7 +218,7 @@ def test_annotators_of_systems_count_the_more_the_fewer_the_items():
 
 @pytest.mark.parametrize("icc", [0.0, -0.2])
 def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_power(icc):
-    disagreed = Reliability(icc, icc, 2.0, 1500, 3000)
+    disagreed = ceilings.Reliability(icc, icc, 2.0, 1500, 3000)
     rows = curve(pilot(20), n_items=[40], n_annotators=[2, 4], reliability=disagreed)
     assert rows["n_annotators"].tolist() == [2, 4]
     assert rows[["delta", "se", "power"]].isna().all(axis=None)
@@ -228,12 +226,12 @@ def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_powe
 
 def test_the_least_number_is_named_and_what_cannot_be_used_is_refused_by_name():
     rows = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
-    least = items_needed(rows, 0.8)["n_items"].iloc[0]
+    least = power_curves.items_needed(rows, 0.8)["n_items"].iloc[0]
     reached = rows.loc[rows["power"] >= 0.8, "n_items"].min()
     assert least == reached
-    assert items_needed(rows.head(1), 0.99)["n_items"].isna().all()
+    assert power_curves.items_needed(rows.head(1), 0.99)["n_items"].isna().all()
     with refused(InvalidValue, "power_out_of_range"):
-        items_needed(rows, 80)
+        power_curves.items_needed(rows, 80)
     first, again, other = (curve(pilot(50), n_studies=100, rng=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(first, again)
     assert not first.equals(other)

@@ -4,13 +4,9 @@ from scipy import stats
 
 from error_codes import InvalidValue
 from stats.agreement import coefficients_at_level
-from stats.inference import active_labels
+from stats.inference import active_labels, powered_quantiles
 from stats.inference.looks import confidence_at_look
 from stats.inference.powered_means import prediction_powered_mean
-from stats.inference.powered_quantiles import (
-    prediction_powered_correlation,
-    prediction_powered_quantile,
-)
 from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.sampled_batches import batch_weights, sampled_mean
 from stats.label_sampling import SIGNIFICANT, compare_labeled
@@ -181,8 +177,10 @@ def scored(seed=0, n=N_ITEMS):
 
 ESTIMATES = {
     "mean": lambda human, judge, _covariate: prediction_powered_mean(human, judge),
-    "median": lambda human, judge, _covariate: prediction_powered_quantile(human, judge),
-    "correlation": prediction_powered_correlation,
+    "median": lambda human, judge, _covariate: powered_quantiles.prediction_powered_quantile(
+        human, judge
+    ),
+    "correlation": powered_quantiles.prediction_powered_correlation,
     "slopes": lambda human, judge, x: prediction_powered_regression(human, judge, {"length": x}),
 }
 

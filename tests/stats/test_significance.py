@@ -9,8 +9,7 @@ import scipy.stats
 from hypothesis import given, settings, strategies as st
 
 from error_codes import InvalidValue
-from stats.correlation import correlation_at_level
-from stats.correlation.bootstrap import standard
+from stats.correlation import bootstrap, correlation_at_level
 from stats.correlation.cells import complete_cells
 from stats.significance import (
     Undecided,
@@ -65,7 +64,7 @@ def permuted(frame: pd.DataFrame, **options):
 
 def by_all_permutations(frame: pd.DataFrame, unit: np.ndarray, **options) -> tuple[float, float]:
     """The difference, and how many of all swaps of units differ as much."""
-    a, b = (standard(frame[name].to_numpy()) for name in ("a", "b"))
+    a, b = (bootstrap.standard(frame[name].to_numpy()) for name in ("a", "b"))
     columns = {"items": frame["item"], "systems": frame["system"], "n_resamples": 0}
 
     def delta(first, second) -> float:

@@ -3,10 +3,9 @@ import pytest
 from scipy import stats
 
 from error_codes import InvalidValue
-from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
+from stats.inference import crossed_means, resampled_means
 from stats.inference.larger_studies import least_distinguishable
 from stats.inference.preferences_with_ties import Reason, abilities_with_ties
-from stats.inference.resampled_means import sign_flip_test
 from stats.inference.two_systems import difference_of_systems, ordered_comparison
 from tests.codes import codes_of, refused
 from tests.stats.worked_examples import worked_example
@@ -21,31 +20,31 @@ def differences():
 def test_means_over_items_and_annotators_are_a_quasi_f_and_of_items_t_tests():
     table, items, annotators = differences()
     expected = worked_example(17)["expected"]
-    mean = mean_over_items_and_annotators(items, annotators, table.ravel())
+    mean = crossed_means.mean_over_items_and_annotators(items, annotators, table.ravel())
     assert mean.value == pytest.approx(expected["mean"], abs=1e-9)
     assert mean.p == pytest.approx(expected["quasi_f"]["p"], abs=1e-9)
     assert mean.freedom == pytest.approx(expected["quasi_f"]["df"], abs=1e-9)
     assert (mean.value / mean.se) ** 2 == pytest.approx(expected["quasi_f"]["F"], abs=1e-9)
     squares = [expected["quasi_f"][f"ms_{name}"] for name in ("item", "annotator", "residual")]
-    assert mean_squares(table) == pytest.approx(squares, abs=1e-9)
+    assert crossed_means.mean_squares(table) == pytest.approx(squares, abs=1e-9)
     assert mean.ci_low < 0 < mean.ci_high
     table, items, annotators = differences()
     expected = worked_example(17)["expected"]
-    by_item = sign_flip_test(items, table.ravel())
-    by_annotator = sign_flip_test(annotators, table.ravel())
+    by_item = resampled_means.sign_flip_test(items, table.ravel())
+    by_annotator = resampled_means.sign_flip_test(annotators, table.ravel())
     assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
     assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
     rng = np.random.default_rng(0)
     values = rng.normal(size=60)
-    mean = mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
+    mean = crossed_means.mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
     of_items = values.reshape(20, 3).mean(axis=1)
     assert mean.method == "items"
     assert mean.p == pytest.approx(stats.ttest_1samp(of_items, 0).pvalue)
     rng = np.random.default_rng(3)
     values = rng.exponential(size=25)
     items, nobody = np.arange(25), np.zeros(25)
-    plain = mean_over_items_and_annotators(items, nobody, values)
-    mean = mean_over_items_and_annotators(items, nobody, values, skewed=True)
+    plain = crossed_means.mean_over_items_and_annotators(items, nobody, values)
+    mean = crossed_means.mean_over_items_and_annotators(items, nobody, values, skewed=True)
     assert mean.method == "items-hall"
     assert mean.skewness == pytest.approx(stats.skew(values, bias=False) / 5)
     t = stats.t.ppf(0.975, 24)

@@ -5,15 +5,7 @@ from gettext import GNUTranslations
 
 import pytest
 
-from config.catalogues import (
-    collected_messages,
-    sources,
-    template_folders,
-    unmarked_in,
-    unmarked_texts,
-    write_catalogue,
-)
-from config.pseudo_locale import accent
+from config import catalogues, pseudo_locale
 from tests.translation.pages import unmarked_words
 
 
@@ -38,12 +30,16 @@ from tests.translation.pages import unmarked_words
     ],
 )
 def test_words_outside_a_tag_are_found_and_data_and_code_are_not(template, is_unmarked):
-    assert bool(unmarked_in(template)) is is_unmarked
+    assert bool(catalogues.unmarked_in(template)) is is_unmarked
 
 
 def test_every_text_of_templates_is_marked_and_accented_with_its_tags_whole():
-    assert [text for folder in template_folders() for text in unmarked_texts(folder)] == []
-    assert accent('To <a href="{{ url }}">%(n)s pages</a> of {total}') == (
+    assert [
+        text
+        for folder in catalogues.template_folders()
+        for text in catalogues.unmarked_texts(folder)
+    ] == []
+    assert pseudo_locale.accent('To <a href="{{ url }}">%(n)s pages</a> of {total}') == (
         '⟦Tó <a href="{{ url }}">%(n)s págés</a> óf {total}⟧'
     )
 
@@ -56,7 +52,7 @@ def test_a_translation_survives_the_next_collection(tmp_path):
         'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8\\n"\n\n'
         'msgid "Studies"\nmsgstr "Studien"\n\nmsgid "Gone"\nmsgstr "Weg"\n'
     )
-    write_catalogue(path, collected_messages())
+    catalogues.write_catalogue(path, catalogues.collected_messages())
     with path.with_suffix(".mo").open("rb") as file:
         translations = GNUTranslations(file)
     assert translations.gettext("Studies") == "Studien"
@@ -68,7 +64,7 @@ def test_no_text_is_marked_within_an_f_string():
     """Only Python 3.12 and later find it there, so that the catalogue would lack it."""
     inside = [
         f"{path}:{call.lineno}"
-        for path in sources()
+        for path in catalogues.sources()
         if path.suffix == ".py"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.JoinedStr)
@@ -81,7 +77,7 @@ def test_no_text_is_marked_within_an_f_string():
 
 @pytest.mark.slow
 def test_texts_of_templates_code_and_scorers_are_collected():
-    messages = collected_messages()
+    messages = catalogues.collected_messages()
     of_file = {location: message.id for message in messages for location, _ in message.locations}
     assert {
         "hits/templates/hits/studies.html",

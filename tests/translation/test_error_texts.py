@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from annotation.imports import ImportResult
-from annotation.models import Study
+from annotation import imports, models
 from annotation.readers.drafts import ReadingReport
-from hits import exceptions
-from hits.costs import Estimate
+from hits import costs, exceptions, selections
 from hits.exceptions import AnswerUnreadable, BatchUnfit, MarketplaceFault, MarketplaceRefused
-from hits.selections import draw
 from tests.translation.pages import unmarked_in_text
 
 HITS = Path(exceptions.__file__).parent
@@ -76,7 +73,7 @@ def test_an_error_is_in_the_language_of_who_reads_it():
 
 def refused_draw():
     with pytest.raises(BatchUnfit) as refused:
-        draw([(1, "d0", "")], n_items=2, seed=1)
+        selections.draw([(1, "d0", "")], n_items=2, seed=1)
     return refused.value
 
 
@@ -84,13 +81,13 @@ def refused_draw():
 @pytest.mark.parametrize("n", [1, 2])
 def test_counts_in_messages_are_in_that_language_too(n):
     """Their nouns agree with their numbers as the language has it."""
-    study = Study(slug="7")
+    study = models.Study(slug="7")
     texts = [
         refused_draw(),
-        Estimate(n, n, Decimal(1), Decimal(1)),
-        Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
-        ImportResult(study, n, n, n, n, ReadingReport()),
-        ImportResult(study, n, 0, 0, 0, ReadingReport()),
+        costs.Estimate(n, n, Decimal(1), Decimal(1)),
+        costs.Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
+        imports.ImportResult(study, n, n, n, n, ReadingReport()),
+        imports.ImportResult(study, n, 0, 0, 0, ReadingReport()),
     ]
     sentences = [str(text) for text in texts]
     assert [text for text in sentences if unmarked_in_text(text, [])] == []

@@ -13,8 +13,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from accounts.roles import Role
-from accounts.teams import create_team, set_role
+from accounts import roles, teams
 from annotation.access import set_study_role
 from annotation.study_facts import SCORE
 from console.glossary import COEFFICIENTS
@@ -25,6 +24,7 @@ from marketplace.urls import urlpatterns as marketplace_patterns
 from retrieval.collections import create_collection
 from tests.annotation.studies import doubt, rating_study, ticked_study
 from tests.config.test_headers import SANDBOXED, names
+from tests.console import filled, work
 from tests.console.addresses import (
     ACTIONS_OF_A_STUDY,
     API_OF_A_STUDY,
@@ -35,8 +35,6 @@ from tests.console.addresses import (
     SIGNED_IN,
     address,
 )
-from tests.console.filled import add_assignment, add_batch
-from tests.console.work import request_for_later
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.retrieval.collections import evaluated_collection
 from tests.translation.pages import chart_titles, stored_texts, unmarked_in_text, unmarked_words
@@ -89,8 +87,8 @@ NOT_MARKED = {"protocol-preview", "try-item", "trial-page"}
 
 @pytest.fixture
 def worked_study(study):
-    batch = add_batch(study, round=2)
-    add_assignment(batch.hits.first(), problem="The answer is no XML.")
+    batch = filled.add_batch(study, round=2)
+    filled.add_assignment(batch.hits.first(), problem="The answer is no XML.")
     doubt(study.items.first().submissions.first())
     return study
 
@@ -141,7 +139,7 @@ def test_the_charts_of_the_console(client, researcher, worked_study, page):
 @pytest.mark.parametrize("state", [*Job.State.values, "retrying"])
 def test_a_job_in_each_state(client, researcher, state):
     study = rating_study(owner=researcher)
-    request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    work.request_for_later(study=study, kind=SCORE, names=["rouge1"])
     job = Job.objects.get()
     is_retrying = state == "retrying"
     job.state = Job.State.QUEUED if is_retrying else state
@@ -227,7 +225,7 @@ def test_the_marketplaces_pages_and_what_their_forms_refuse_and_confirm(marketpl
 
 def test_the_pages_of_collections(client, researcher):
     client.force_login(researcher)
-    team = create_team(name="Lab", owner=researcher)
+    team = teams.create_team(name="Lab", owner=researcher)
     check(client.get(reverse("console:new-collection")), "new-collection")
     create_collection(name="Empty", team=team, actor=researcher)
     evaluated_collection(team, researcher)
@@ -244,11 +242,11 @@ def test_the_pages_of_collections(client, researcher):
 def test_the_pages_of_accounts_and_teams(client, researcher):
     researcher.set_password(PASSWORD)
     researcher.save()
-    team = create_team(name="Lab", owner=researcher)
+    team = teams.create_team(name="Lab", owner=researcher)
     study = rating_study(owner=researcher, team=team)
     colleague = get_user_model().objects.create_user("carl")
-    set_role(team=team, user=colleague, role=Role.ANALYST, actor=researcher)
-    set_study_role(study=study, user=colleague, role=Role.ADJUDICATOR, actor=researcher)
+    teams.set_role(team=team, user=colleague, role=roles.Role.ANALYST, actor=researcher)
+    set_study_role(study=study, user=colleague, role=roles.Role.ADJUDICATOR, actor=researcher)
     client.post(reverse("console:login"), {"username": "rosa", "password": PASSWORD})
     client.post("/account/again/?next=/account/", {"password": PASSWORD})
     addresses = ["/teams/", "/teams/lab/", "/teams/lab/audit-log/", "/account/password/reset/"]

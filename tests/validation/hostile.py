@@ -2,14 +2,13 @@ import random
 
 import pandas as pd
 
-from validation.analysis import Settings, report_from_tables
-from validation.results import TableResults
+from validation import analysis, results
 
 QUESTION = "a_b & <script> 100%"
 SYSTEMS = ("GPT_4", "Ünï|code 模型", "x</td>\\end{table}", "$r^2$ #1 ~")
 METRICS = {"NLL_1": 0.6, "=BLEU*": 2.0, "constant": None}
 CONDITIONS = ("Formal", "In{formal}")
-SETTINGS = Settings(n_resamples=60, n_permutations=60, n_splits=4, n_worst=3)
+SETTINGS = analysis.Settings(n_resamples=60, n_permutations=60, n_splits=4, n_worst=3)
 
 
 def hostile_tables(n_items=16, seed=1):
@@ -35,4 +34,4 @@ def hostile_tables(n_items=16, seed=1):
 
 
 def hostile_content(settings=SETTINGS):
-    return TableResults("hostile", report_from_tables(*hostile_tables(), settings))
+    return results.TableResults("hostile", analysis.report_from_tables(*hostile_tables(), settings))

@@ -7,10 +7,8 @@ from django.core.management import CommandError
 
 from annotation.exceptions import TableRefused
 from metrics.exceptions import ColumnsUnfit
+from stats.inference import looks, preferences_with_ties, rogan_gladen
 from stats.inference.annotator_wins import Undecided
-from stats.inference.looks import confidence_at_look
-from stats.inference.preferences_with_ties import Reason
-from stats.inference.rogan_gladen import Uninformative
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.stats.worked_examples import worked_example
@@ -156,7 +154,7 @@ def test_prediction_powered_spends_the_error_over_its_looks_and_gives_quantiles(
     alone = answer("prediction_powered", lengths, *JUDGED)
     looked = answer("prediction_powered", lengths, *JUDGED, "--looks=5", "--look=2")
     assert "look" not in alone
-    assert looked["look"]["level"] == pytest.approx(confidence_at_look(2, 5))
+    assert looked["look"]["level"] == pytest.approx(looks.confidence_at_look(2, 5))
     for one, other in zip(
         alone["estimates"] + alone["differences"],
         looked["estimates"] + looked["differences"],
@@ -269,7 +267,7 @@ def test_rogan_gladen_prints_the_corrected_share():
         command_output("rogan_gladen", *counts[:-1], "--n=100")
     counts = ("--tp=0", "--fn=0", "--tn=9", "--fp=1", "--positives=2", "--n=10")
     found = answer("rogan_gladen", *counts)
-    assert (found["reason"], found["value"]) == (Uninformative.NO_CALIBRATION, None)
+    assert (found["reason"], found["value"]) == (rogan_gladen.Uninformative.NO_CALIBRATION, None)
     assert (found["sensitivity"], found["specificity"]) == (None, 0.9)
     assert "nan" not in command_output("rogan_gladen", *counts)
 
@@ -313,7 +311,7 @@ def test_compare_systems_compares_over_items_and_annotators_and_fits_davidsons_m
     path = written(tmp_path / "p.csv", [{"one": "A", "two": "B", "best": "A"}] * 5)
     found = answer("compare_systems", path, *PREFERRED)
     assert (found["converged"], found["abilities"]) == (False, {"A": None, "B": None})
-    assert (found["reason"], found["comparisons"]) == (Reason.UNBEATEN, [])
+    assert (found["reason"], found["comparisons"]) == (preferences_with_ties.Reason.UNBEATEN, [])
     marked = answer("compare_systems", path, *PREFERRED, "--half-wins")
     assert marked["converged"] is True
     assert marked["smoothed"] == ["A"]

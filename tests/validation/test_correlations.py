@@ -7,9 +7,7 @@ import pytest
 
 from error_codes import InvalidValue
 from metrics.scorers.judges.readings import read_rating
-from stats.ceilings import ceiling
-from stats.correlation import bootstrap, correlation_at_level
-from stats.significance import compare_metrics, permutation_test
+from stats import ceilings, correlation, significance
 from tests.codes import refused
 from tests.validation.validation_tables import (
     content_of,
@@ -35,7 +33,7 @@ def by_itself(panel, row, settings):
     where = {"level": row.level, "items": cells["item"], "systems": cells["system"]}
     rules = {name: getattr(settings, name) for name in ("resample", "n_resamples")}
     where |= rules | {"coefficient": row.coefficient, "rng": settings.seed}
-    return correlation_at_level(panel.human, scores, **where)
+    return correlation.correlation_at_level(panel.human, scores, **where)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gap
     item = np.arange(12).repeat(3)[rng.random(36) >= gaps]
     human = rng.integers(0, 4, size=len(item)).astype(float)
     scores = np.stack([np.round(rng.normal(size=len(item)), 1), rng.normal(size=len(item))])
-    weights = bootstrap.drawn_weights(12, 20, rng)
+    weights = correlation.bootstrap.drawn_weights(12, 20, rng)
     for coefficient, replicates in (
         ("spearman", spearman_replicates),
         ("kendall", kendall_replicates),
@@ -99,7 +97,7 @@ def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gap
             for weight, value in zip(weights, values, strict=True):
                 times = weight[item].astype(int)
                 copies, rules = (human.repeat(times), row.repeat(times)), {"n_resamples": 0}
-                copied = correlation_at_level(
+                copied = correlation.correlation_at_level(
                     *copies, level="pooled", coefficient=coefficient, **rules
                 )
                 assert value == pytest.approx(copied.value, abs=1e-12)
@@ -108,7 +106,7 @@ def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gap
 def test_more_cells_an_item_than_slots_give_the_same_replicates(monkeypatch):
     rng = np.random.default_rng(2)
     item, human = np.arange(5).repeat(4), rng.integers(0, 3, size=20).astype(float)
-    scores, weights = rng.normal(size=(2, 20)), bootstrap.drawn_weights(5, 10, rng)
+    scores, weights = rng.normal(size=(2, 20)), correlation.bootstrap.drawn_weights(5, 10, rng)
     slots = kendall_replicates(human, scores, item, weights)
     monkeypatch.setattr("validation.analysis.replicates.SLOTS_UP_TO", 3)
     assert kendall_replicates(human, scores, item, weights) == pytest.approx(slots)
@@ -136,7 +134,7 @@ def test_swapped_items_give_the_same_p_as_one_test_of_what_both_scored():
     rules = {"level": "item", "test": "perm_items", "n_permutations": 300, "rng": 5}
     rules |= {"items": panel.item, "systems": panel.system}
     for coefficient in settings.coefficients:
-        alone = compare_metrics(panel.human, named, coefficient=coefficient, **rules)
+        alone = significance.compare_metrics(panel.human, named, coefficient=coefficient, **rules)
         tests = [pair for pair in report.comparisons if pair.coefficient == coefficient]
         assert [(t.metric_a, t.metric_b) for t in tests] == list(
             zip(alone["metric_a"], alone["metric_b"], strict=True)
@@ -151,7 +149,7 @@ def test_swapped_items_give_the_same_p_as_one_test_of_what_both_scored():
     panel = panel_of(human, scores, settings)
     rules = {"level": "item", "coefficient": "pearson", "swap": "items", "n_permutations": 200}
     cells = {"items": panel.item, "systems": panel.system}
-    alone = permutation_test(panel.human, *panel.scores, **rules, **cells)
+    alone = significance.permutation_test(panel.human, *panel.scores, **rules, **cells)
     assert test.p == pytest.approx(alone.p)
 
 
@@ -237,7 +235,7 @@ def test_ceilings_are_those_of_the_same_ratings_and_scores_are_turned_round():
     for one in report.ceilings:
         columns = (human[name] for name in ("item", "system", "annotator", "value"))
         measure = {"level": one.level, "coefficient": one.coefficient}
-        alone = ceiling(*columns, **measure, n_splits=7, rng=2)
+        alone = ceilings.ceiling(*columns, **measure, n_splits=7, rng=2)
         assert one.leave_one_out == pytest.approx(alone.leave_one_out)
         assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
         row = row_of(report, metric="m0", level=one.level, coefficient=one.coefficient)

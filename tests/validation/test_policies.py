@@ -14,8 +14,7 @@ from tests.validation.validation_tables import (
     row_of,
     score_table,
 )
-from validation.analysis import Settings, report_from_tables
-from validation.analysis.records import plain
+from validation.analysis import Settings, records, report_from_tables
 from validation.analysis.settings import POLICIES
 
 BASE = Settings(n_resamples=0, levels=("item",), coefficients=("pearson",))
@@ -27,7 +26,7 @@ def value_of(human, scores, settings=BASE):
 
 def varied(report, setting, choice, metric="m"):
     [row] = [
-        plain(one)
+        records.plain(one)
         for one in report.sensitivity
         if (one.setting, one.choice, one.metric) == (setting, choice, metric)
     ]

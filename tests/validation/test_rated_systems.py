@@ -12,13 +12,7 @@ from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.larger_studies import least_distinguishable
 from stats.significance import holm
 from tests.codes import codes_of
-from validation.analysis import Settings, report_from_tables
-from validation.analysis.rated_systems import (
-    ESTIMANDS,
-    adjusted_in_family,
-    compare_rated_systems,
-    comparison_sentence,
-)
+from validation.analysis import Settings, rated_systems, report_from_tables
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchases import price_sentence
 from validation.documents.rated_systems import (
@@ -190,7 +184,7 @@ def test_of_many_systems_the_best_is_not_told_apart_because_it_was_picked_as_the
         {"item": f"i{i}", "system": f"s{s:02}", "annotator": f"a{a}", "value": rng.normal()}
         for s in range(31) for i in range(10) for a in range(3)
     ]  # fmt: skip
-    compared = compare_rated_systems(pd.DataFrame(rows), flips=False).comparisons
+    compared = rated_systems.compare_rated_systems(pd.DataFrame(rows), flips=False).comparisons
     assert len(compared) == 30
     least = min(compared, key=lambda row: row["p"])
     assert least["p_adjusted"] == pytest.approx(min(1.0, 465 * least["p"]))
@@ -264,14 +258,17 @@ def test_conclusions_go_by_adjusted_p_and_claims_state_the_share_of_who_rated_mo
             **{"a": "a", "b": "b", "delta": 0.4, "se": 0.17, "ci_low": 0.05, "ci_high": 0.75},
             **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
         }
-        assert comparison_sentence(row | changes).code == code
+        assert rated_systems.comparison_sentence(row | changes).code == code
     row = {
         **{"a": "a", "b": "b", "delta": 0.4, "se": 0.1, "ci_low": 0.2, "ci_high": 0.6},
         **{"p": 0.01, "p_adjusted": 0.01, "n_items": 30, "n_annotators": 18},
-        "estimand": ESTIMANDS["two-way-clusters"],
+        "estimand": rated_systems.ESTIMANDS["two-way-clusters"],
     }
-    assert numbers_in(comparison_sentence(row | {"busiest_share": 0.43}))[-2:] == ["18", "43"]
-    assert "18" not in numbers_in(comparison_sentence(row | {"busiest_share": 0.1}))
+    assert numbers_in(rated_systems.comparison_sentence(row | {"busiest_share": 0.43}))[-2:] == [
+        "18",
+        "43",
+    ]
+    assert "18" not in numbers_in(rated_systems.comparison_sentence(row | {"busiest_share": 0.1}))
     rival, busy = replace(rated, system="B", mean=2.8), replace(rated, busiest_share=0.43)
     [note] = verdict_of("q", [busy, rival], [pair_needing(1, 1)], None).notes
     assert (note.code, numbers_in(note)) == ("uneven_annotators", ["6", "43"])
@@ -307,11 +304,13 @@ def test_ratings_near_one_end_are_noted_or_the_test_is_corrected_for_skewness():
     # A little before the end of a slider is taken as at it.
     slider = ratings["value"].sub(1) * 25
     for values in (ratings["value"], slider, slider.where(slider > 0, np.arange(len(slider)) % 4)):
-        compared = compare_rated_systems(ratings.assign(value=values))
+        compared = rated_systems.compare_rated_systems(ratings.assign(value=values))
         assert compared.comparisons[0]["test"] == "quasi-f-hall"
         [note] = [note for note in compared.notes if note.code == "few_items_off_end"]
         assert re.findall("floored|even", note) == ["floored"]
-    compared = compare_rated_systems(ratings_at_the_floor(every=4).drop(columns="question"))
+    compared = rated_systems.compare_rated_systems(
+        ratings_at_the_floor(every=4).drop(columns="question")
+    )
     assert not compared.notes
     [pair] = compared.comparisons
     assert pair["test"] == "quasi-f-hall"
@@ -342,18 +341,18 @@ def pairs_of(ratings):
 
 def test_p_of_a_pair_is_that_of_its_family_and_a_study_goes_by_the_test():
     [(row, lead)] = pairs_of(equal_systems(np.random.default_rng(0), 2, 4))
-    [adjusted] = adjusted_in_family([(row, lead)], 0)
+    [adjusted] = rated_systems.adjusted_in_family([(row, lead)], 0)
     assert adjusted["p_adjusted"] == adjusted["p_of_family"] == lead.p
     assert adjusted["freedom_of_family"] == pytest.approx(lead.freedom)
     frame = frame_of(equal_systems(np.random.default_rng(1), 5, 4))
-    rows = compare_rated_systems(frame, flips=False).comparisons
+    rows = rated_systems.compare_rated_systems(frame, flips=False).comparisons
     assert all(row["freedom_of_family"] <= row["freedom"] for row in rows)
     assert all(row["p_of_family"] >= row["p"] for row in rows)
     assert any(row["p_of_family"] > row["p"] for row in rows)
     adjusted = holm([row["p_of_family"] for row in rows]).tolist()
     assert [row["p_adjusted"] for row in rows] == pytest.approx(adjusted)
     pairs = list(pairs_of(equal_systems(np.random.default_rng(1), 5, 4)))
-    rows = adjusted_in_family(pairs, 0)
+    rows = rated_systems.adjusted_in_family(pairs, 0)
     least_freedom = min(row["freedom_of_family"] for row in rows)
     assert least_freedom < max(lead.freedom for _row, lead in pairs)
     for row, (_, lead) in zip(rows, pairs, strict=True):
@@ -364,12 +363,12 @@ def test_p_of_a_pair_is_that_of_its_family_and_a_study_goes_by_the_test():
         assert row["least_shown_of_twice"] > least / np.sqrt(2)
     frame = frame_of(equal_systems(np.random.default_rng(2), 4, 5))
     frame = frame[(frame["item"] + frame["annotator"]) % 3 > 0]
-    rows = compare_rated_systems(frame, flips=False).comparisons
+    rows = rated_systems.compare_rated_systems(frame, flips=False).comparisons
     assert {row["test"] for row in rows} == {"two-way-clusters"}
     assert all(row["freedom_of_family"] == row["freedom"] for row in rows)
     assert all(row["p_of_family"] == row["p"] for row in rows)
     frame = pd.DataFrame(
         {"system": list("aabb"), "item": [1, 2, 3, 4], "annotator": "x", "value": [1.0, 2, 3, 4]}
     )
-    [row] = compare_rated_systems(frame, flips=False).comparisons
+    [row] = rated_systems.compare_rated_systems(frame, flips=False).comparisons
     assert row["p"] is row["p_of_family"] is row["p_adjusted"] is None

@@ -8,10 +8,9 @@ from django.core.management import CommandError
 from django.utils import timezone
 from scipy import stats
 
-from annotation.exceptions import ProtocolUnknown
+from annotation import exceptions, study_facts
 from annotation.models import Candidate, Item, Protocol, Submission
 from annotation.protocols.versions import freeze
-from annotation.study_facts import Raters, simulation_notice
 from metrics.exceptions import NothingToValidate
 from metrics.stored_scores import write_scores
 from stats.correlation import Reason
@@ -255,8 +254,8 @@ def test_the_command_says_first_that_answers_are_simulated(study):
     assert content["simulation"] == ""
     studies.make_simulated(study)
     notice, best, *_ = command_output("validate_study", "judged", resamples=50).splitlines()
-    assert notice == simulation_notice(study) != ""
-    assert str(Raters.SIMULATED.named) in best
+    assert notice == study_facts.simulation_notice(study) != ""
+    assert str(study_facts.Raters.SIMULATED.named) in best
     content = json.loads(command_output("validate_study", "judged", resamples=50, json=True))
     assert content["simulation"] == notice
 
@@ -323,7 +322,7 @@ def test_the_command_validates_a_version_and_refuses_one_without_judgments(of_tw
     slug, quick = of_two_versions.slug, ("--resamples", "20", "--permutations", "20", "--json")
     record = json.loads(command_output("validate_study", slug, "--protocol", "2", *quick))
     assert record["settings"]["protocol"] == 2
-    with refused_naming(ProtocolUnknown, slug, 3):
+    with refused_naming(exceptions.ProtocolUnknown, slug, 3):
         command_output("validate_study", slug, "--protocol", "3", *quick)
     Submission.objects.filter(annotator__pseudonym="Bob").update(protocol=None)
     with refused(NothingToValidate, "no_judgments"):

@@ -13,13 +13,11 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from tests.codes import refused_naming
-from work.exceptions import JobKindUnknown, JobPostponed, JobStopped, JobWaiting, LeaseLost
+from work import exceptions, periodic, workers
 from work.execution import claim, heartbeat, job_in_turn, run_in_turn, run_job
 from work.models import Job
-from work.periodic import recover
 from work.registry import INTERACTIVE, SCORING
 from work.tasks import request_job, resume_job, stop_job, waiting_ids
-from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +27,7 @@ State = Job.State
 def look(later=timedelta(), *, last_seconds_ago=0.1):
     """What the periodic recovery does, that much later."""
     now = timezone.now() + later
-    recover(now=now, last_at=now - timedelta(seconds=last_seconds_ago))
+    periodic.recover(now=now, last_at=now - timedelta(seconds=last_seconds_ago))
 
 
 def state_of(job):
@@ -56,7 +54,7 @@ def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off, queue):
     def wait(running):
         n_looks.append(1)
         if not done and len(n_looks) < 10:
-            raise JobWaiting
+            raise exceptions.JobWaiting
         return "It was there." if done else "It was waited for in vain."
 
     kind(wait, max_attempts=1)
@@ -69,7 +67,7 @@ def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off, queue):
 
 def test_a_kind_that_no_app_does_is_refused(kind):
     kind(lambda running: "")
-    with refused_naming(JobKindUnknown, "'dance'", "job"):
+    with refused_naming(exceptions.JobKindUnknown, "'dance'", "job"):
         request_job(kind="dance")
 
 
@@ -207,7 +205,7 @@ def test_an_unexpected_error_is_tried_again_later_and_then_given_up(kind, work_o
 def test_a_job_whose_needs_are_in_use_is_postponed(kind, work_off):
     def wait(running):
         if running.job.attempts == 1:
-            raise JobPostponed("In use.")
+            raise exceptions.JobPostponed("In use.")
         return "Scored."
 
     kind(wait)
@@ -238,7 +236,7 @@ def test_a_running_job_that_is_stopped_ends_at_a_step_and_is_resumed(kind, work_
     settings.WORK_LEASE_SECONDS = 3
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (State.STOPPED, str(JobStopped()))
+    assert (state_of(job), job.message) == (State.STOPPED, str(exceptions.JobStopped()))
     assert 3 <= len(done) < 400
     resumed = True
     assert resume_job(job=job) == job
@@ -270,7 +268,7 @@ def test_a_job_that_breaks_off_after_it_was_stopped_is_not_tried_again(kind, wor
     kind(break_off)
     job = request_job(kind="job")
     work_off()
-    assert (state_of(job), job.message) == (State.STOPPED, str(JobStopped()))
+    assert (state_of(job), job.message) == (State.STOPPED, str(exceptions.JobStopped()))
 
 
 def test_a_job_that_is_given_back_while_it_is_stopped_stays_stopped(kind, work_off):
@@ -340,9 +338,9 @@ def test_a_night_of_scoring_holds_up_no_page(kind, backend):
     kind(lambda running: "", name="score", queue=SCORING)
     kind(lambda running: "", name="page")
     waiting, page = request_job(kind="score"), request_job(kind="page")
-    Worker([INTERACTIVE]).run(until_empty=True)
+    workers.Worker([INTERACTIVE]).run(until_empty=True)
     assert (state_of(waiting), state_of(page)) == (State.QUEUED, State.DONE)
-    Worker([SCORING]).run(until_empty=True)
+    workers.Worker([SCORING]).run(until_empty=True)
     assert state_of(waiting) == State.DONE
 
 
@@ -403,7 +401,7 @@ def test_a_worker_without_heartbeat_loses_its_lease_and_writes_nothing_more(runn
     assert (job.state, job.lease_token, job.leased_until) == (State.QUEUED, "", None)
     second = claim(job.pk)
     assert second.token != running.token
-    with pytest.raises(LeaseLost), db.transaction.atomic():
+    with pytest.raises(exceptions.LeaseLost), db.transaction.atomic():
         running.hold()
     running.finish(State.DONE, "by the first")
     running.requeue()
@@ -420,7 +418,7 @@ def test_a_worker_learns_of_its_loss_at_its_next_step(running, settings):
         next(steps)
         Job.objects.update(lease_token="another")
         time.sleep(0.5)
-        with pytest.raises(LeaseLost):
+        with pytest.raises(exceptions.LeaseLost):
             next(steps)
 
 
@@ -461,7 +459,7 @@ def test_a_look_that_comes_late_takes_nothing_over(running, settings):
     """Whatever held it up may have held up the heartbeats."""
     lapse(running.job)
     look(last_seconds_ago=settings.WORK_LEASE_SECONDS)
-    recover(now=timezone.now(), last_at=None)
+    periodic.recover(now=timezone.now(), last_at=None)
     assert Job.objects.get().state == State.RUNNING
 
 

@@ -11,13 +11,10 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from tests.codes import refused_naming
-from work.exceptions import JobKindUnknown
-from work.execution import claim, run_job
+from work import exceptions, execution, registry, tasks
 from work.jobs import clean_up
 from work.models import Job, PeriodicRun
 from work.periodic import take_turn, tick
-from work.registry import job_kinds
-from work.tasks import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +35,7 @@ def test_fifty_ticks_at_once_request_a_periodic_job_once(kind, backend):
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(ticks, range(5)))
     [job] = Job.objects.all()
-    assert run_job(job.pk) == "done"
+    assert execution.run_job(job.pk) == "done"
     tick(start + timedelta(seconds=59))
     assert Job.objects.count() == 1
     tick(start + timedelta(seconds=62))
@@ -75,7 +72,7 @@ def test_no_job_waits_for_a_clock_that_was_set_back(kind, backend, work_off, att
     kind(lambda running: "")
     now = timezone.now()
     tomorrow = now + timedelta(days=1)
-    job = request_job(kind="job")
+    job = tasks.request_job(kind="job")
     tick(tomorrow)
     work_off()
     lost = {"task_id": "lost", "enqueued_at": tomorrow, "created_at": tomorrow}
@@ -96,8 +93,8 @@ def test_a_lease_survives_that_the_clock_is_set_back(kind, backend):
     kind(lambda running: "")
     now = timezone.now()
     tick(now + timedelta(days=1))
-    job = request_job(kind="job")
-    running = claim(job.pk)
+    job = tasks.request_job(kind="job")
+    running = execution.claim(job.pk)
     Job.objects.filter(pk=job.pk).update(leased_until=now + timedelta(days=1))
     tick(now)
     running.beat()
@@ -107,7 +104,7 @@ def test_a_lease_survives_that_the_clock_is_set_back(kind, backend):
 
 def test_a_tick_enqueues_what_no_queue_holds(kind, backend, work_off, settings):
     kind(lambda running: "")
-    job = request_job(kind="job")
+    job = tasks.request_job(kind="job")
     work_off()
     Job.objects.update(state=Job.State.QUEUED, task_id="", enqueued_at=None)
     for n in range(2):
@@ -124,9 +121,9 @@ def test_a_turn_of_which_nothing_came_is_not_used_up(kind, backend):
     Job.objects.all().delete()
     before = PeriodicRun.objects.get(name="job").next_at
     # Without its handler, the request breaks off after the turn was taken.
-    object.__setattr__(job_kinds()["job"], "name", "nobody")
+    object.__setattr__(registry.job_kinds()["job"], "name", "nobody")
     PeriodicRun.objects.create(name="nobody", next_at=before)
-    with refused_naming(JobKindUnknown, "'nobody'"):
+    with refused_naming(exceptions.JobKindUnknown, "'nobody'"):
         tick(before + timedelta(seconds=1))
     assert PeriodicRun.objects.get(name="nobody").next_at == before
 
@@ -150,7 +147,7 @@ def test_jobs_that_are_the_only_record_of_what_they_did_stay(kind, settings):
     # A site may keep all records, for good.
     for keep_days, left in ((0, {kept, *others}), (settings.WORK_KEEP_DAYS, {kept})):
         settings.WORK_KEEP_DAYS = keep_days
-        run_job(request_job(kind="clean_up").pk)
+        execution.run_job(tasks.request_job(kind="clean_up").pk)
         assert set(Job.objects.exclude(kind="clean_up")) == left
 
 
@@ -175,8 +172,8 @@ def test_old_jobs_messages_and_sessions_are_deleted(settings):
     DBTaskResult.objects.update(enqueued_at=now - days)
     Session.objects.create(session_key="gone", session_data="", expire_date=now - days)
     Session.objects.create(session_key="here", session_data="", expire_date=now + days)
-    cleaning = request_job(kind="clean_up")
-    assert run_job(cleaning.pk) == "done"
+    cleaning = tasks.request_job(kind="clean_up")
+    assert execution.run_job(cleaning.pk) == "done"
     cleaning.refresh_from_db()
     assert re.findall(r"\d+", cleaning.message) == ["3", "2"]
     assert set(Job.objects.all()) == {*recent, cleaning}

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.codes import refused_naming
-from work import supervision
-from work.exceptions import PartFailed
-from work.registry import QUEUES
-from work.site import shared_queues
-from work.supervision import Part, Supervisor
+from work import exceptions, registry, site, supervision
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAIT = 30.0
@@ -59,8 +55,8 @@ def supervise(monkeypatch):
     reports, supervisors = [], []
 
     def started(*command):
-        part = Part("part", [sys.executable, *command])
-        supervisors.append(Supervisor([part], folder=PROJECT, report=reports.append))
+        part = supervision.Part("part", [sys.executable, *command])
+        supervisors.append(supervision.Supervisor([part], folder=PROJECT, report=reports.append))
         return supervisors[-1], part, reports
 
     yield started
@@ -85,7 +81,7 @@ def test_a_part_that_ends_as_soon_as_it_is_started_is_given_up(supervise, monkey
     monkeypatch.setattr(supervision, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(supervision, "POLL_SECONDS", 0.01)
     supervisor, _, reports = supervise("-c", "raise SystemExit(3)")
-    with refused_naming(PartFailed, "part", 3, 7):
+    with refused_naming(exceptions.PartFailed, "part", 3, 7):
         supervisor.watch()
     assert len(reports) == supervision.MOST_SHORT_LIVES
     pauses = [float(text.split()[-2]) for text in reports]
@@ -117,11 +113,11 @@ def test_stopping_ends_the_parts(supervise, tmp_path):
     [
         (1, [["interactive", "scoring", "marketplace"]]),
         (2, [["interactive", "marketplace"], ["scoring"]]),
-        (4, [["interactive"], ["scoring"], ["marketplace"], list(QUEUES)]),
+        (4, [["interactive"], ["scoring"], ["marketplace"], list(registry.QUEUES)]),
     ],
 )
 def test_every_queue_has_a_worker(n_workers, shares):
-    assert shared_queues(n_workers) == shares
+    assert site.shared_queues(n_workers) == shares
 
 
 def test_the_supervisor_imports_no_django():

@@ -11,14 +11,11 @@ from django.utils import timezone
 from django_tasks import task_backends
 from django_tasks_db.models import DBTaskResult
 
-from work.execution import current
-from work.models import Job
+from work import execution, models, tasks, workers
 from work.registry import INTERACTIVE, QUEUES
-from work.tasks import request_job, waiting_ids
-from work.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
-State = Job.State
+State = models.Job.State
 WAIT = 30.0
 
 
@@ -34,7 +31,7 @@ def signals():
 @pytest.fixture
 def working(backend):
     """A worker in a thread of its own."""
-    worker = Worker([INTERACTIVE])
+    worker = workers.Worker([INTERACTIVE])
 
     def run():
         worker.run()
@@ -53,7 +50,7 @@ def test_a_message_that_a_killed_worker_had_taken_is_deleted_in_time(backend):
     """Killed between taking it off the queue and deleting it, it is in no queue for ever. The
     database's own messages: test_periodic.py."""
     rq = task_backends["default"]
-    jobs = [request_job(kind="clean_up"), request_job(kind="sweep_marketplace")]
+    jobs = [tasks.request_job(kind="clean_up"), tasks.request_job(kind="sweep_marketplace")]
     taken, waiting = (rq.queue(job.queue) for job in jobs)
     rq.connection.lrem(taken.key, 1, taken.get_job_ids()[0])
     assert rq.delete_taken(QUEUES, before=timezone.now() - timedelta(minutes=1)) == 0
@@ -84,15 +81,15 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
         return "Done."
 
     kind(run)
-    job, waiting = request_job(kind="job"), request_job(kind="job", arguments={"n": 2})
-    worker = Worker([INTERACTIVE])
+    job, waiting = tasks.request_job(kind="job"), tasks.request_job(kind="job", arguments={"n": 2})
+    worker = workers.Worker([INTERACTIVE])
     worker.install_signals()
     worker.run()
     job.refresh_from_db()
     assert (job.state, job.attempts, job.lease_token) == (State.QUEUED, 0, "")
-    assert (len(runs), current) == (1, [])
-    assert waiting_ids(INTERACTIVE) == {job.task_id, waiting.task_id}
-    Worker([INTERACTIVE]).run(until_empty=True)
+    assert (len(runs), execution.current) == (1, [])
+    assert tasks.waiting_ids(INTERACTIVE) == {job.task_id, waiting.task_id}
+    workers.Worker([INTERACTIVE]).run(until_empty=True)
     job.refresh_from_db()
     assert (job.state, job.attempts, job.message) == (State.DONE, 1, "Done.")
 
@@ -100,9 +97,9 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
 @pytest.mark.slow
 def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, working):
     kind(lambda running: "")
-    wait_for_state(request_job(kind="job", arguments={"n": 1}), State.DONE)
-    wait_for_state(request_job(kind="job", arguments={"n": 2}), State.DONE)
-    tables = (Job._meta.db_table, DBTaskResult._meta.db_table)
+    wait_for_state(tasks.request_job(kind="job", arguments={"n": 1}), State.DONE)
+    wait_for_state(tasks.request_job(kind="job", arguments={"n": 2}), State.DONE)
+    tables = (models.Job._meta.db_table, DBTaskResult._meta.db_table)
     with connection.cursor() as cursor:
         for table in tables:
             cursor.execute(f"ALTER TABLE {table} RENAME TO away_{table}")
@@ -114,7 +111,7 @@ def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, work
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-    wait_for_state(request_job(kind="job", arguments={"n": 3}), State.DONE)
+    wait_for_state(tasks.request_job(kind="job", arguments={"n": 3}), State.DONE)
 
 
 @pytest.mark.parametrize("backend", ["rq"], indirect=True)
@@ -122,4 +119,4 @@ def test_a_message_that_names_no_task_is_not_run(kind, backend):
     """The library of the database's queue checks that itself."""
     task_backends["default"].queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
     with pytest.raises(SuspiciousOperation):
-        Worker([INTERACTIVE]).run(until_empty=True)
+        workers.Worker([INTERACTIVE]).run(until_empty=True)

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from django.urls import reverse
 
-from accounts.models import AuditEntry
-from accounts.roles import Role
+from accounts import models, roles
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
 from annotation.models import (
@@ -23,8 +22,7 @@ from annotation.models import (
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.codes import codes_on
-from tests.console.pages import words_of
-from tests.console.work import QUEUED
+from tests.console import pages, work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -69,7 +67,7 @@ def test_the_candidate_with_least_agreement_comes_first_and_can_be_skipped(rosa,
     first, waiting = page.context["dispute"], page.context["waiting"]
     assert (first.item, [one.item for one in waiting]) == ("d1", ["d0"])
     assert first.blind_name == study.items.get(key="d1").candidates.get().blind_name
-    assert "Ann 10 – – Bob 90 – –" in words_of(page.content.decode())
+    assert "Ann 10 – – Bob 90 – –" in pages.words_of(page.content.decode())
     page = look(study, skip=1)
     assert "d0</a>" in page
     assert "d1</a>" not in page
@@ -114,7 +112,7 @@ def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, s
     decide(rosa, study, "d1", value="30")
     assert [each.value for each in Adjudication.objects.order_by("pk")] == [35.5, 45, 30]
     page = look(study, decided=1)
-    assert "rosa" in words_of(page[page.index("<main") :])
+    assert "rosa" in pages.words_of(page[page.index("<main") :])
     assert 'value="30"' in page
 
 
@@ -166,7 +164,7 @@ def test_the_threshold_is_in_the_address_and_stays_with_a_decision(rosa, look, s
 @pytest.mark.slow
 def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look, study, settings):
     look(study)
-    settings.TASKS = QUEUED
+    settings.TASKS = work.QUEUED
     rate(study, "Cyd", "d2", {"alpha": 0})
     assert progress_of(look(study)) == (0, 2)
     assert "earlier_queue" in codes_on(look(study))
@@ -237,7 +235,7 @@ def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
     rosa, look, study, signed_in, colleague, researcher
 ):
     give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
-    set_study_role(study=study, user=colleague, role=Role.ADJUDICATOR, actor=researcher)
+    set_study_role(study=study, user=colleague, role=roles.Role.ADJUDICATOR, actor=researcher)
     comment(rosa, study, "d1", "Look again.")
     row = DisputeComment.objects.get()
     edit, delete = (
@@ -255,7 +253,7 @@ def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
     assert b"Look once more.,rosa," in files
     rosa.post(delete)
     assert not DisputeComment.objects.exists()
-    entry = AuditEntry.objects.of(study.team).first()
+    entry = models.AuditEntry.objects.of(study.team).first()
     assert (entry.action, entry.actor_name) == ("comment.delete", "rosa")
     assert "Look" not in str(entry.details)
 
@@ -272,7 +270,7 @@ def test_categories_are_chosen_by_name_beside_both_pictures(rosa, look, research
     Candidate.objects.filter(item__study=study).update(picture=None)
     page = look(study)
     assert page.count(reverse("console:picture", args=[picture.sha256])) == 2
-    assert "Ann yes" in words_of(page)
+    assert "Ann yes" in pages.words_of(page)
     candidate = study.items.get(key="boot").candidates.get(key="pump")
     where = reverse("console:decision", args=[study.slug, candidate.pk])
     rosa.post(where, {"value": "1"})
@@ -283,7 +281,7 @@ def test_categories_are_chosen_by_name_beside_both_pictures(rosa, look, research
 
 @pytest.mark.slow
 def test_who_does_not_decide_reads_on_without_a_form(rosa, study, researcher, colleague, signed_in):
-    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    set_study_role(study=study, user=colleague, role=roles.Role.ANALYST, actor=researcher)
     comment(rosa, study, "d1", "Look again.")
     browser, where = signed_in(colleague), reverse("console:adjudication", args=[study.slug])
     page = browser.get(where).content.decode()

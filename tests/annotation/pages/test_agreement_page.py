@@ -7,11 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Membership, Team, User
-from annotation import disagreement, flags, models
+from annotation import disagreement, flags, models, study_facts
 from annotation.protocols.versions import freeze
 from annotation.result_kinds.agreement import agreement_records, list_alphas
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT
 from console.glossary import ALPHA
 from hits.pages.desk import desk_facts, queue_of
 from results.models import Result
@@ -39,7 +38,7 @@ def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(rosa, fetch, stu
     for name in ("annotators", "disagreement"):
         assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     themes = (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff"))
     for chart, (theme, ground) in product(("forest", "matrix", "volume", "speed"), themes):
         answer = fetch(study, chart, "json", theme=theme)
@@ -128,7 +127,7 @@ def test_those_who_judged_most_are_in_the_matrix_and_every_pair_is_a_row(
 
 
 def test_annotators_are_sorted_and_drawn_by_speed_if_times_are_known(page_text, study, view_of):
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     for sort, first, last in (("annotator", "Ann", "Bob"), ("-annotator", "Bob", "Ann")):
         page = page_text(study, "annotators", sort=sort)
         assert page.index(f"{first} 1.00") < page.index(f"{last} 1.00")
@@ -143,7 +142,7 @@ def test_annotators_lead_to_their_work_at_the_review_desk(rosa, researcher, stud
     study.team = Team.objects.create(slug="own", name="Own")
     Membership.objects.create(team=study.team, user=researcher, role="owner")
     study.save()
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     address = reverse("console:annotators", args=[study.slug])
     assert not rosa.get(address).context["has_work"]
     batch = filled.add_batch(study, n_published=2)
@@ -180,10 +179,10 @@ def test_work_that_lies_beyond_the_desks_first_rows_is_opened_by_its_address(stu
 
 
 def test_alternatives_have_one_alpha_and_scales_a_correlation(view_of, study, researcher, fetch):
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     assert view_of(study).is_correlation
     study = ticked_study(owner=researcher)
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     assert not view_of(study).is_correlation
     labels = [row["label"] for row in pages.rows_of(fetch(study, "forest", "csv"))]
     assert labels == [study.questions.get().name]
@@ -192,7 +191,7 @@ def test_alternatives_have_one_alpha_and_scales_a_correlation(view_of, study, re
 
 def test_candidates_are_listed_least_agreement_first_with_links(rosa, study):
     rate(study, "Cyd", "d1", {"alpha": 100, "beta": 50}, question="empathy")
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
 
     def candidates(**query):
         page = rosa.get(reverse("console:disagreement", args=[study.slug]), query).context["page"]
@@ -217,7 +216,7 @@ def test_the_versions_of_a_protocol_stand_together_under_each_coefficient(resear
     submissions = models.Submission.objects.filter(item__study=study)
     submissions.update(protocol=first)
     submissions.exclude(item__key="d0").update(protocol=second)
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     rows = [(row.name, row.protocol) for _title, row in view_of(study).by_protocol]
     names = [name for name, _protocol in rows]
     assert rows[:2] == [(ALPHA, 1), (ALPHA, 2)]
@@ -248,7 +247,7 @@ def test_position_effects_are_on_the_pages_and_in_the_api(rosa, researcher):
     models.Study.objects.filter(pk=study.pk).update(owner=researcher)
     for person in ("Ann", "Bob"):
         prefer(study, person, [(first, "alpha") for first in turns(10)])
-    find_study_kind(AGREEMENT).compute_now(study)
+    find_study_kind(study_facts.AGREEMENT).compute_now(study)
     every, ann, bob = rosa.get(reverse("console:api:position-effects", args=[study.slug])).json()
     assert [every["annotator"], ann["annotator"], bob["annotator"]] == ["", "Ann", "Bob"]
     assert (every["question"], every["n_pages"], every["value"]) == ("better", 20, 0)
@@ -258,6 +257,6 @@ def test_position_effects_are_on_the_pages_and_in_the_api(rosa, researcher):
     page = rosa.get(reverse("console:annotators", args=[study.slug]))
     assert page.context["rows"][0][2]["n_pages"] == 10
     uploaded = rated_study("uploaded", owner=researcher)
-    find_study_kind(AGREEMENT).compute_now(uploaded)
+    find_study_kind(study_facts.AGREEMENT).compute_now(uploaded)
     page = rosa.get(reverse("console:agreement", args=[uploaded.slug])).content.decode()
     assert "position_effect" not in codes_on(page)

@@ -8,8 +8,7 @@ from django.urls import reverse
 
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Judgment, Study, Upload, UploadPart
-from annotation.result_kinds.agreement import AgreementKind
-from annotation.result_kinds.base import find_study_kind
+from annotation.result_kinds import agreement, base
 from metrics.stored_scores import write_scores
 from tests.annotation.importing import as_excel, as_zip
 from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
@@ -148,7 +147,7 @@ def test_the_study_is_made_under_pseudonyms_with_agreement_and_asks_for_no_launc
     assert Judgment.objects.count() == 4
     assert not Annotator.objects.filter(pseudonym__contains=" ").exists()
     assert not UploadPart.objects.exists()
-    assert AgreementKind().list_results(study).exists()
+    assert agreement.AgreementKind().list_results(study).exists()
     overview = rosa.get(reverse("console:study", args=[study.slug])).content.decode()
     assert "btn-primary" not in overview or "launch/" not in overview.split("btn-primary")[1][:200]
     for name in ("launch", "answers"):
@@ -157,7 +156,7 @@ def test_the_study_is_made_under_pseudonyms_with_agreement_and_asks_for_no_launc
     # A metric's scores are validated against them as against any labels.
     values = {("d1", "alpha"): 1.0, ("d2", "beta"): 0.0}
     write_scores(study=study, metric="m", signature="m|version:1", values=values)
-    find_study_kind("validation").compute_now(study)
+    base.find_study_kind("validation").compute_now(study)
     assert "style" in page_text(study, "validation")
 
 

@@ -5,8 +5,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from annotation.disputes import decide
-from annotation.models import LabelSet
+from annotation import disputes, models
 from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
 from tests.codes import codes_on, message_codes
 
@@ -33,23 +32,23 @@ def fetch(browser, study, version, form):
 def test_labels_are_made_and_listed_with_their_rule(request_labels, rosa, researcher):
     study = rated_study(owner=researcher)
     page = request_labels(study, "mean:appropriateness")
-    label_set = LabelSet.objects.get()
+    label_set = models.LabelSet.objects.get()
     assert list(page.context["page"]) == [label_set]
     assert (label_set.question.name, label_set.method) == ("appropriateness", "mean")
     assert (label_set.version, label_set.round, label_set.n_labels) == (1, 1, 6)
     assert (label_set.created_by, label_set.with_flagged) == (researcher, True)
     request_labels(study, "mean:appropriateness")
-    assert LabelSet.objects.count() == 1
+    assert models.LabelSet.objects.count() == 1
     request_labels(study, "median:appropriateness")
-    assert LabelSet.objects.count() == 2
+    assert models.LabelSet.objects.count() == 2
 
 
 def test_decisions_are_used_and_counted(request_labels, rosa, researcher):
     study = rated_study(owner=researcher)
     question, candidate = study.questions.get(), study.items.first().candidates.first()
-    decide(candidate=candidate, question=question, value=99, decided_by=researcher)
+    disputes.decide(candidate=candidate, question=question, value=99, decided_by=researcher)
     request_labels(study, "mean:appropriateness")
-    assert LabelSet.objects.get().n_adjudicated == 1
+    assert models.LabelSet.objects.get().n_adjudicated == 1
     [first, *_] = csv.DictReader(io.StringIO(fetch(rosa, study, 1, "csv").getvalue().decode()))
     assert (first["item"], first["candidate"], float(first["value"])) == ("d0", "alpha", 99)
     data = {"rule": "mean:appropriateness", "round": "1"}
@@ -63,7 +62,7 @@ def test_a_rule_the_question_does_not_allow_makes_nothing_and_says_so(request_la
     study = rated_study(owner=researcher)
     for rule in ("", "majority:appropriateness", "mean:nothing", "<script>:x"):
         assert message_codes(request_labels(study, rule)) == ["no_labels"]
-    assert not LabelSet.objects.exists()
+    assert not models.LabelSet.objects.exists()
 
 
 def test_labels_of_alternatives_become_qrels(request_labels, rosa, researcher):

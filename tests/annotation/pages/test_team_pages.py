@@ -10,10 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.audit import record
+from accounts import audit, roles, teams
 from accounts.models import AuditEntry, Membership, Team, User
-from accounts.roles import Role
-from accounts.teams import create_team, set_role
 from annotation.access import HOLDS, set_study_role
 from annotation.models import Invitation, StudyMembership
 from marketplace.models import WorkerAccount
@@ -28,12 +26,12 @@ HOST = {"headers": {"host": "localhost"}}
 
 @pytest.fixture
 def team(researcher) -> Team:
-    return create_team(name="Dialogue Lab", owner=researcher)
+    return teams.create_team(name="Dialogue Lab", owner=researcher)
 
 
 @pytest.fixture
 def other_team(colleague) -> Team:
-    return create_team(name="Retrieval Lab", owner=colleague)
+    return teams.create_team(name="Retrieval Lab", owner=colleague)
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def member_of(signed_in):
 
     def member(team, role, name=None) -> Client:
         user = User.objects.create_user(name or f"the-{role}", password=PASSWORD)
-        set_role(team=team, user=user, role=Role(role), actor=None)
+        teams.set_role(team=team, user=user, role=roles.Role(role), actor=None)
         return signed_in(user)
 
     return member
@@ -145,7 +143,7 @@ def test_removing_a_member_ends_their_access_and_names_studies_that_stay_open(
     shared = rated_study("shared", team=team, title="Tone of voice")
     analyst = member_of(team, "analyst")
     nina = User.objects.get(username="the-analyst")
-    set_study_role(study=shared, user=nina, role=Role.ADJUDICATOR, actor=None)
+    set_study_role(study=shared, user=nina, role=roles.Role.ADJUDICATOR, actor=None)
     pages = [reverse("console:study", args=[one.slug]) for one in (study, shared)]
     pages.append("/teams/dialogue-lab/")
     assert {analyst.get(page).status_code for page in pages} == {200}
@@ -280,15 +278,15 @@ def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
 ):
     join_anew(invite(rosa, team))
     nina = User.objects.get(username="nina")
-    analyst = {"user": nina, "role": Role.ANALYST, "actor": None}
+    analyst = {"user": nina, "role": roles.Role.ANALYST, "actor": None}
     changes = {
         "came_with_an_account": lambda: Invitation.objects.update(made_account=False),
-        "other_team": lambda: set_role(team=other_team, **analyst),
+        "other_team": lambda: teams.set_role(team=other_team, **analyst),
         "other_teams_study": lambda: set_study_role(study=rating_study(team=other_team), **analyst),
         "own_study": lambda: rating_study(owner=nina),
         "worker": lambda: WorkerAccount.objects.create(user=nina, created_at=timezone.now()),
         "operator": lambda: User.objects.filter(pk=nina.pk).update(is_staff=True),
-        "owner": lambda: set_role(team=team, **analyst | {"role": Role.OWNER}),
+        "owner": lambda: teams.set_role(team=team, **analyst | {"role": roles.Role.OWNER}),
     }
     changes[reason]()
     browser = member_of(team, "manager") if reason == "owner" else rosa
@@ -322,7 +320,7 @@ def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
 def test_a_role_in_one_study_shares_nothing_on_and_shows_no_member_of_the_team(
     study, researcher, colleague, signed_in
 ):
-    set_study_role(study=study, user=colleague, role=Role.RESEARCHER, actor=researcher)
+    set_study_role(study=study, user=colleague, role=roles.Role.RESEARCHER, actor=researcher)
     carl = signed_in(colleague)
     own = StudyMembership.objects.get().pk
     form = {"email": "x@example.org", "role": "analyst", "team": "dialogue-lab"}
@@ -378,9 +376,9 @@ def test_a_file_that_is_taken_away_is_recorded(rosa, team, researcher, member_of
 
 def test_auditors_read_what_was_decided_and_not_about_whom(rosa, team, member_of):
     decided = {"assignments": ["3ONE", "3TWO"], "text": "Too fast."}
-    record(team=team, actor=None, action="review.reject", subject="tone", details=decided)
-    record(team=team, actor=None, action="appeal.answer", details={"assignment": "3ONE"})
-    record(team=team, actor=None, action="worker.note", subject="A1WORKER")
+    audit.record(team=team, actor=None, action="review.reject", subject="tone", details=decided)
+    audit.record(team=team, actor=None, action="appeal.answer", details={"assignment": "3ONE"})
+    audit.record(team=team, actor=None, action="worker.note", subject="A1WORKER")
     paths = ("/teams/dialogue-lab/audit-log/", "/teams/dialogue-lab/audit-log.csv")
     auditor = member_of(team, "auditor")
     for path in paths:
@@ -401,12 +399,12 @@ def test_roles_are_explained_where_they_are_chosen_shown_and_too_small(rosa, tea
     views = [("team", [team.slug]), ("members", [study.slug]), ("teams", [])]
     for browser, (view, args) in product((rosa, analyst), views):
         page = browser.get(reverse(f"console:{view}", args=args)).content.decode()
-        assert set(re.findall(r'data-role="(\w+)"', page)) == set(Role.values), view
+        assert set(re.findall(r'data-role="(\w+)"', page)) == set(roles.Role.values), view
         assert "/teams/#roles" in page
-    assert Role.ANALYST.summary in analyst.get(reverse("account")).content.decode()
+    assert roles.Role.ANALYST.summary in analyst.get(reverse("account")).content.decode()
     address = reverse("console:team", args=[team.slug])
     breadcrumb = rosa.get(address).content.decode().partition('class="breadcrumb"')[2]
     assert address not in breadcrumb.partition("</nav>")[0]
     refused = analyst.get(reverse("console:rename", args=[study.slug]))
     assert (refused.status_code, b"/teams/#roles" in refused.content) == (403, True)
-    assert Role.ANALYST.summary in refused.content.decode()
+    assert roles.Role.ANALYST.summary in refused.content.decode()

@@ -4,8 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from accounts.models import Membership
-from accounts.teams import create_team
+from accounts import models, teams
 from tests.accessibility import accessibility_problems
 from tests.accounts.conftest import code_of
 from tests.annotation.studies import rating_study
@@ -26,7 +25,7 @@ def page(chromium, live_server, settings):
 
 @pytest.fixture
 def team(researcher):
-    row = create_team(name="Dialogue Lab", owner=researcher)
+    row = teams.create_team(name="Dialogue Lab", owner=researcher)
     rating_study("shared", owner=researcher, team=row)
     return row
 
@@ -60,7 +59,7 @@ def test_somebody_is_invited_and_joins_with_no_shell(page, chromium, live_server
         expect(hers.locator("form[action$='/invite/']")).to_have_count(0)
         check_accessible(hers)
     page.reload()
-    nina = Membership.objects.get(user__username="nina")
+    nina = models.Membership.objects.get(user__username="nina")
     change = reverse("console:member-role", args=[team.slug, nina.pk])
     page.locator(f"form[action='{change}'] select").select_option("adjudicator")
     page.locator(f"form[action='{change}'] button").press("Enter")

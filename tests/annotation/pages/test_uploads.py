@@ -12,9 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from accounts import roles, teams
 from accounts.models import AuditEntry, User
-from accounts.roles import PERMISSIONS, Permission, Role
-from accounts.teams import create_team, set_role
 from annotation import upload_pictures, uploads
 from annotation.models import (
     Candidate,
@@ -153,7 +152,7 @@ def test_the_page_and_the_api_show_what_was_read_before_anything_is_stored(rosa)
 
 
 def test_a_study_of_a_team_is_made_with_its_protocol(rosa, researcher):
-    team = create_team(name="Lab", owner=researcher)
+    team = teams.create_team(name="Lab", owner=researcher)
     begin(rosa, team=str(team.pk), template="likert_agreement")
     rosa.post(to("upload-import"), mapping_of())
     study = Study.objects.get()
@@ -419,15 +418,15 @@ def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa):
     assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
 
 
-@pytest.mark.parametrize("role", [*Role, None])
+@pytest.mark.parametrize("role", [*roles.Role, None])
 def test_a_teams_file_is_seen_by_those_who_may_import_into_it(rosa, researcher, signed_in, role):
-    team = create_team(name="Lab", owner=researcher)
+    team = teams.create_team(name="Lab", owner=researcher)
     begin(rosa, team=str(team.pk))
     member = User.objects.create_user("member")
     if role is not None:
-        set_role(team=team, user=member, role=role, actor=researcher)
+        teams.set_role(team=team, user=member, role=role, actor=researcher)
     client = signed_in(member)
-    may = role is not None and Permission.EDIT in PERMISSIONS[role]
+    may = role is not None and roles.Permission.EDIT in roles.PERMISSIONS[role]
     actions = [(f"upload-{name}", "post") for name in ("read", "map", "import", "discard")]
     for name, method in [("upload", "get"), ("upload-progress", "get"), *actions]:
         where = to(name) if Upload.objects.exists() else reverse("console:upload", args=["0" * 32])
@@ -437,10 +436,10 @@ def test_a_teams_file_is_seen_by_those_who_may_import_into_it(rosa, researcher, 
 
 def test_who_left_the_team_no_longer_imports_into_it(rosa, researcher):
     other = User.objects.create_user("other")
-    team = create_team(name="Lab", owner=other)
-    set_role(team=team, user=researcher, role=Role.RESEARCHER, actor=other)
+    team = teams.create_team(name="Lab", owner=other)
+    teams.set_role(team=team, user=researcher, role=roles.Role.RESEARCHER, actor=other)
     begin(rosa, team=str(team.pk))
-    set_role(team=team, user=researcher, role=Role.ANALYST, actor=other)
+    teams.set_role(team=team, user=researcher, role=roles.Role.ANALYST, actor=other)
     assert rosa.post(to("upload-import"), mapping_of()).status_code == 403
     assert not Study.objects.exists()
 
@@ -681,8 +680,8 @@ def test_a_table_of_parquet_is_read_in_the_background(rosa, study):
 
 
 def test_analysts_import_scores_and_the_log_says_so(researcher, colleague, signed_in):
-    team = create_team(name="Lab", owner=researcher)
-    set_role(team=team, user=colleague, role=Role.ANALYST, actor=researcher)
+    team = teams.create_team(name="Lab", owner=researcher)
+    teams.set_role(team=team, user=colleague, role=roles.Role.ANALYST, actor=researcher)
     study = studies.rating_study(n_items=1, team=team)
     browser = signed_in(colleague)
     send(browser, study, LONG)
@@ -690,7 +689,7 @@ def test_analysts_import_scores_and_the_log_says_so(researcher, colleague, signe
     assert models.Score.objects.count() == 2
     entry = AuditEntry.objects.get(action="scores.import")
     assert entry.details == {"file": "scores.csv", "n_scores": 2}
-    set_role(team=team, user=colleague, role=Role.AUDITOR, actor=researcher)
+    teams.set_role(team=team, user=colleague, role=roles.Role.AUDITOR, actor=researcher)
     assert browser.get(to("upload")).status_code == 403
 
 

@@ -1,15 +1,14 @@
 from django.db.models import Max
 from django.urls import URLPattern, URLResolver, reverse
 
-from accounts.models import Membership
-from accounts.roles import Permission
+from accounts import models, roles
 from annotation.models import DisputeComment, Invitation, Item, StudyMembership, Submission, Upload
 from console.urls import api
 from hits.models import Assignment, Batch, Connection
 from metrics.models import JudgeConnection, ScoringRequest, ScoringRun
 from work.models import Job
 
-P = Permission
+P = roles.Permission
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -123,7 +122,7 @@ PARTS = {
     "comment_id": DisputeComment,
     "connection_id": Connection,
 }
-MEMBERS = {"team": Membership, "study": StudyMembership}
+MEMBERS = {"team": models.Membership, "study": StudyMembership}
 
 
 def operations():
@@ -158,7 +157,7 @@ def value_of(name, part, slug):
         there = JudgeConnection
     if part == "token":
         return there.objects.get().token
-    if there is Membership:
-        people = Membership.objects.filter(user__api_tokens__team=None)
+    if there is models.Membership:
+        people = models.Membership.objects.filter(user__api_tokens__team=None)
         return people.aggregate(last=Max("pk"))["last"]
     return there.objects.aggregate(last=Max("pk"))["last"] if isinstance(there, type) else there

@@ -1,8 +1,7 @@
 import pytest
 from django.urls import reverse
 
-from accounts.models import AuditEntry
-from accounts.roles import Scope
+from accounts import models, roles
 from annotation.study_facts import REVIEW
 from hits.models import Assignment, DraftDecision
 from tests.console.api.conftest import program_of
@@ -24,12 +23,12 @@ def owner(study, users):
 
 @pytest.fixture
 def program(owner):
-    return program_of(owner, *Scope)
+    return program_of(owner, *roles.Scope)
 
 
 @pytest.fixture
 def reviewer(owner):
-    return program_of(owner, Scope.READ, Scope.REVIEW)
+    return program_of(owner, roles.Scope.READ, roles.Scope.REVIEW)
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
         answer = program.send("get", address("assignments")).json()
         assert (answer["count"], answer["results"][0]["id"]) == (1, waiting.pk)
         assert answer["results"][0]["flags"][0]["short"] == "not read"
-    assert AuditEntry.objects.filter(action="workers.view").count() == 1
+    assert models.AuditEntry.objects.filter(action="workers.view").count() == 1
     summary = decide(program, waiting, action="approve").json()
     assert (summary["numbers"], summary["total_usd"]) == ({"approve": 1}, "0.10")
     assert summary == program.send("get", address("drafts")).json()

@@ -4,8 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import ApiToken, AuditEntry, Membership
-from accounts.roles import Role
+from accounts import models, roles
 from accounts.teams import set_role
 from annotation.models import Study
 from console.api.operations import delete_old_answers
@@ -83,7 +82,7 @@ KEY = {"Idempotency-Key": "one"}
 
 
 def renames():
-    return AuditEntry.objects.filter(action="study.rename").count()
+    return models.AuditEntry.objects.filter(action="study.rename").count()
 
 
 @pytest.mark.slow
@@ -134,20 +133,20 @@ def test_an_answer_is_not_given_again_to_who_lost_the_role_or_the_scope(study, u
     """It may hold what is stored nowhere else, such as an invitation's link."""
     manager = program_of(users["manager"], "manage")
     assert "link" in invite_once(manager).json()
-    ApiToken.objects.update(scopes=["read"])
+    models.ApiToken.objects.update(scopes=["read"])
     assert invite_once(manager).status_code == 403
-    ApiToken.objects.update(scopes=["read", "manage"])
+    models.ApiToken.objects.update(scopes=["read", "manage"])
     assert invite_once(manager).status_code == 201
-    set_role(team=study.team, user=users["manager"], role=Role.ANALYST, actor=users["owner"])
+    set_role(team=study.team, user=users["manager"], role=roles.Role.ANALYST, actor=users["owner"])
     answer = invite_once(manager)
     assert answer.status_code == 403
     assert "link" not in answer.json()
-    Membership.objects.filter(user=users["manager"]).delete()
+    models.Membership.objects.filter(user=users["manager"]).delete()
     assert invite_once(manager).status_code == 404
     body = {"assignments": [Assignment.objects.get(status="Submitted").pk], "action": "approve"}
     owner = program_of(users["owner"], "review", "money")
     answers = [owner.send("post", f"{WHERE}drafts/", body, **KEY)]
-    ApiToken.objects.update(scopes=["read", "review"])
+    models.ApiToken.objects.update(scopes=["read", "review"])
     answers.append(owner.send("post", f"{WHERE}drafts/", body, **KEY))
     assert [answer.status_code for answer in answers] == [201, 403]
     assert "total_usd" not in answers[1].json()

@@ -7,10 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Judgment, Submission
 from metrics.models import Score
 from tests.annotation.studies import rate, rating_study
-from tests.console import pages
+from tests.console import filled, pages
 from tests.console.api.conftest import program_of
 from tests.console.api.operations import OF_A_STUDY, address
-from tests.console.filled import add_scores
 from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.hits.pages.test_costs import MOST_REPEATS, MOST_STATEMENTS
 from validation.analysis.records import CorrelationRecord
@@ -102,7 +101,7 @@ def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program):
     large = rating_study("large", owner=researcher, n_items=40)
     for position in range(40):
         rate(large, "Ann", f"d{position}", {"alpha": 50, "beta": 60})
-    add_scores(large)
+    filled.add_scores(large)
     for name in ("items", "submissions", "judgments", "adjudications"):
         counts = set()
         for slug in ("mine", "large"):
@@ -137,7 +136,7 @@ def test_results_are_those_of_the_page(study, program, rosa):
 
 @pytest.mark.slow
 def test_the_best_metrics_are_those_of_the_page(study, program, rosa):
-    add_scores(study, "other")
+    filled.add_scores(study, "other")
     content = program.get(f"{MINE}validation/best/").json()
     names = {row["metric"] for row in [*content["top"], *content["behind"]]}
     assert names == {"nll", "other"}

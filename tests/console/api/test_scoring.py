@@ -8,8 +8,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.roles import Scope
-from metrics.judge_connections import connect_judge
-from metrics.models import Score, ScoringRequest, ScoringRun
+from metrics import judge_connections, models
 from tests.console.api.conftest import program_of
 from tests.console.api.test_writing import done
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
@@ -38,7 +37,7 @@ def judge(foreign, settings, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def connection(study, users, judge):
-    return connect_judge(
+    return judge_connections.connect_judge(
         team=study.team,
         name="Ours",
         base_url=judge.base_url,
@@ -66,10 +65,10 @@ def test_a_metric_is_scored_with_its_settings_once_confirmed(study, program):
     row = done(ask(program, "distinct_n", n=3), 202)
     assert (row["parameters"], row["confirmed_at"]) == ({"n": 3}, None)
     assert row["estimate"]["n_texts"] > 0
-    assert not ScoringRun.objects.filter(metric="distinct_n").exists()
+    assert not models.ScoringRun.objects.filter(metric="distinct_n").exists()
     scored = done(confirm(program, row), 202)
     assert (scored["job"]["kind"], scored["job"]["state"]) == ("score", "done")
-    assert "n:3" in ScoringRun.objects.get(metric="distinct_n").signature
+    assert "n:3" in models.ScoringRun.objects.get(metric="distinct_n").signature
 
 
 def test_metrics_are_listed_with_their_settings_and_confirmed_once_estimated(study, program, users):
@@ -81,7 +80,7 @@ def test_metrics_are_listed_with_their_settings_and_confirmed_once_estimated(stu
     names = {row["name"] for row in done(analyst.get("/api/v1/studies/mine/metrics/"))}
     assert "distinct_n" in names
     assert not names & {"judge", "geval"}
-    row = ScoringRequest.objects.create(study=study, metric="rouge1")
+    row = models.ScoringRequest.objects.create(study=study, metric="rouge1")
     assert confirm(program, {"id": row.pk}).status_code == 409
 
 
@@ -94,7 +93,7 @@ def test_a_judge_is_asked_once_it_is_confirmed_and_once_for_a_key(program, judge
     assert list(unkeyed.json()["errors"]) == ["Idempotency-Key"]
     scored = [done(confirm(program, row), 202) for _ in range(2)]
     assert scored[0] == scored[1]
-    n = Score.objects.filter(run__metric="judge").count()
+    n = models.Score.objects.filter(run__metric="judge").count()
     assert len(judge.bodies) == scored[0]["n_requests"] == n
     assert Decimal(scored[0]["spent_usd"]) == n * Decimal("0.03")
     confirm(program, row, key="another")
@@ -130,7 +129,7 @@ def test_what_is_wrong_with_a_judge_is_said_at_its_setting(program, connection):
     ):
         answer = ask_judge(program, connection, **wanted)
         assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
-    assert not ScoringRequest.objects.exclude(connection=None).exists()
+    assert not models.ScoringRequest.objects.exclude(connection=None).exists()
 
 
 @pytest.mark.slow

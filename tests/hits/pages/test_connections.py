@@ -14,10 +14,8 @@ from accounts.roles import Role, Scope
 from accounts.teams import create_own_team, set_role
 from accounts.tokens import create_personal_token
 from annotation.access import give_to_team
+from hits import connections, exceptions, models
 from hits.account_requests import connection_jobs, request_this_site
-from hits.connections import connect_this_site
-from hits.exceptions import ConnectionUnfit
-from hits.models import Batch, Connection
 from marketplace.models import Hit, Requester
 from tests.annotation.studies import rating_study
 from tests.codes import message_codes, refused
@@ -66,7 +64,7 @@ def post(browser, page, *args, **fields):
 
 
 def assert_nobody_became_a_requester():
-    for model in (Connection, Requester, Batch, Hit):
+    for model in (models.Connection, Requester, models.Batch, Hit):
         assert not model.objects.exists()
 
 
@@ -102,8 +100,8 @@ def test_no_owner_connects_a_team_that_no_operator_let_in(stranger, team, own_st
         assert reverse(f"console:{action}", args=[slug]) not in shown
         assert message_codes(post(stranger, action, slug)) == ["operators_only"]
     work_off()
-    with refused(ConnectionUnfit, "operators_only"):
-        connect_this_site(team=team, name="Here", actor=worker_user)
+    with refused(exceptions.ConnectionUnfit, "operators_only"):
+        connections.connect_this_site(team=team, name="Here", actor=worker_user)
     assert_nobody_became_a_requester()
 
 
@@ -123,14 +121,14 @@ def test_operators_create_teams_that_managers_connect_too(
     operator = signed_in(superuser)
     post(operator, "connect-site", team.slug)
     work_off()
-    assert Connection.objects.of(team).get().is_on_this_site
+    assert models.Connection.objects.of(team).get().is_on_this_site
     post(operator, "new-team", name="By page")
     call_command("create_owner", "olga", team="By command")
     for other in Team.objects.exclude(pk=team.pk).order_by("pk"):
         set_role(team=other, user=worker_user, role=Role.MANAGER, actor=None)
         post(stranger, "connect-site", other.slug)
         work_off()
-        assert Connection.objects.of(other).get().created_by == worker_user
+        assert models.Connection.objects.of(other).get().created_by == worker_user
 
 
 def test_everyone_becomes_a_requester_if_the_site_says_so(stranger, settings):
@@ -139,4 +137,4 @@ def test_everyone_becomes_a_requester_if_the_site_says_so(stranger, settings):
     post(stranger, "new-team", name="Own lab")
     post(stranger, "connect-site", "own-lab")
     work_off()
-    assert Connection.objects.get().created_by == get_user(stranger)
+    assert models.Connection.objects.get().created_by == get_user(stranger)

@@ -12,10 +12,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import Team, User
+from annotation import models, study_facts
 from annotation.imports import import_study
-from annotation.models import Study
 from annotation.readers.item_files import read_responses
-from annotation.study_facts import REHEARSE, jobs_of
 from config.samples import FOLDER
 from hits.models import Batch, Hit
 from marketplace.models import Hit as MarketplaceHit
@@ -190,11 +189,11 @@ def test_each_state_of_a_rehearsal_is_in_order(page, study):
         expect(step).to_have_attribute("data-state", state)
         assert_in_order(page)
 
-    Study.objects.filter(pk=study.pk).update(owner=User.objects.get())
+    models.Study.objects.filter(pk=study.pk).update(owner=User.objects.get())
     expect_state("before")
     expect(step).to_have_class(re.compile("current"))
     step.locator("form .btn-primary").click()
-    jobs = jobs_of(study).of_kind(REHEARSE)
+    jobs = study_facts.jobs_of(study).of_kind(study_facts.REHEARSE)
     now = timezone.now()
     times = {"started_at": now - timedelta(seconds=96), "progress_at": now, "leased_until": now}
     jobs.update(state="running", phase="assignments", n_done=96, n_total=180, **times)

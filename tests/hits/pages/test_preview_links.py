@@ -10,9 +10,7 @@ from playwright.sync_api import expect
 
 from accounts.models import AuditEntry
 from annotation.models import Candidate, Submission
-from hits.models import PreviewLink
-from hits.previews import create_preview_link, revoke_preview_link
-from hits.questions import MAX_QUESTION_BYTES
+from hits import models, previews, questions
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, rate_all, sign_in
@@ -30,20 +28,19 @@ def study(researcher):
 
 @pytest.fixture
 def token(study, researcher):
-    return create_preview_link(study=study, actor=researcher)
+    return previews.create_preview_link(study=study, actor=researcher)
 
 
 def visit(token, name="shared-preview", method="get", **query):
     return getattr(Client(), method)(reverse(f"console:{name}", args=[token]), query)
 
 
-@pytest.mark.django_db
 def test_whoever_edits_makes_lists_and_revokes_links_in_the_audit_log(rosa, study):
     answer = rosa.post(reverse("console:preview-link", args=["mine"]), headers={"HX-Request": "1"})
     address = answer.context["address"]
     assert address in answer.content.decode()
     token = address.split("/")[-2]
-    link = PreviewLink.objects.get()
+    link = models.PreviewLink.objects.get()
     assert token not in str(vars(link))
     assert visit(token).status_code == 200
     page = rosa.get(reverse("console:protocol", args=["mine"]))
@@ -61,17 +58,16 @@ def test_whoever_edits_makes_lists_and_revokes_links_in_the_audit_log(rosa, stud
     assert rosa.post(elsewhere).status_code == 404
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("end", ["expired", "revoked", "deleted", "made_up"])
 def test_a_link_that_is_not_active_shows_nothing(study, token, researcher, end):
-    link = PreviewLink.objects.get()
+    link = models.PreviewLink.objects.get()
     if end == "expired":
-        PreviewLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        models.PreviewLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     elif end == "revoked":
-        revoke_preview_link(link=link, actor=researcher)
+        previews.revoke_preview_link(link=link, actor=researcher)
     elif end == "deleted":
         study.delete()
-        assert not PreviewLink.objects.exists()
+        assert not models.PreviewLink.objects.exists()
     else:
         token = "made-up"
     answer = visit(token)
@@ -83,11 +79,10 @@ def test_a_link_that_is_not_active_shows_nothing(study, token, researcher, end):
     assert visit(token, "shared-preview-sent", "post").status_code == 404
 
 
-@pytest.mark.django_db
 def test_it_shows_the_draft_of_this_studys_items_without_names_of_systems(study, token, researcher):
     rating_study("other", owner=researcher, n_items=2)
     Candidate.objects.filter(item__study=study).update(text="A response.")
-    small, large = picture(1), picture_of(b"<svg/>" + b" " * MAX_QUESTION_BYTES)
+    small, large = picture(1), picture_of(b"<svg/>" + b" " * questions.MAX_QUESTION_BYTES)
     study.items.filter(position=0).update(picture=small)
     study.items.filter(position=1).update(picture=large)
     keys = study.items.values_list("key", flat=True)
@@ -108,7 +103,6 @@ def test_it_shows_the_draft_of_this_studys_items_without_names_of_systems(study,
     assert [visit(token, name, item=4).status_code for name in PAGES] == [404, 404]
 
 
-@pytest.mark.django_db
 def test_answers_are_not_read_and_pages_are_limited_by_network_address(settings, token):
     answer = visit(token, "shared-preview-sent", "post", answer="<b>not kept")
     assert 'data-code="not_stored"' in answer.content.decode()
@@ -124,7 +118,6 @@ def test_answers_are_not_read_and_pages_are_limited_by_network_address(settings,
 
 
 @pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_guest_opens_a_copied_link_answers_and_reads_that_nothing_is_stored(
     chromium, live_server, study, width

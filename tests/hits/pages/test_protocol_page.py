@@ -32,8 +32,7 @@ from annotation.protocols.records import (
 from annotation.protocols.templates import read_protocol, template_names, write_yaml
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import current_document, newest_version, save_draft
-from hits.pages.admission import change_practice, change_tests
-from hits.pages.field_labels import place_of
+from hits.pages import admission, field_labels, sections
 from hits.pages.questionnaire import (
     change_questions,
     document_of,
@@ -41,7 +40,6 @@ from hits.pages.questionnaire import (
     title_of,
     unread_numbers,
 )
-from hits.pages.sections import ProtocolView
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_on, message_codes
 from tests.console.pages import words_of
@@ -124,7 +122,7 @@ def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study):
         Check(kind="degraded", share=0.07),
     )
     before = replace(read_protocol("style_ratings"), checks=checks, holding_flags=("colluding",))
-    view = ProtocolView(study, None, before)
+    view = sections.ProtocolView(study, None, before)
     rows = {"view": view, "may_edit": True, "document": before}
     name = "hits/protocol/_check.html"
     page = "".join(render_to_string(name, rows | {"row": row}) for row in view.checks)
@@ -365,7 +363,7 @@ def test_a_fault_is_named_by_the_label_of_its_field(rosa, study):
     for path in every_path(document):
         is_group = path[-1] in ("about", "points")
         if not is_group and (label := labels.get(field_of(path))):
-            assert place_of(path).endswith(f"“{label}”"), path
+            assert field_labels.place_of(path).endswith(f"“{label}”"), path
             seen.add(field_of(path))
     # What is a choice beside the form, one of several boxes, or an empty row has no own fault.
     others = r"holding-|placed|source$|.*_percent$|.*case1-|e1-|.*score-|task-"
@@ -465,19 +463,19 @@ def test_right_values_follow_a_question_that_is_renamed_while_typing():
 def test_buttons_add_and_remove_tests_up_to_three_and_pages_of_practice():
     document = read_protocol("style_ratings")
     for _press in range(4):
-        document, _index = change_tests(document, "add-test")
+        document, _index = admission.change_tests(document, "add-test")
     titles = [test.title for test in document.qualifications.tests]
     assert len(set(titles)) == 3
-    document, _index = change_tests(document, "remove-test:1")
+    document, _index = admission.change_tests(document, "remove-test:1")
     assert [test.title for test in document.qualifications.tests] == [titles[0], titles[2]]
-    document, _index = change_practice(ProtocolDocument(()), "add-practice")
+    document, _index = admission.change_practice(ProtocolDocument(()), "add-practice")
     assert document.qualifications.practice is not None
     for _press in range(30):
-        document, index = change_practice(document, "add-page-practice")
+        document, index = admission.change_practice(document, "add-page-practice")
     assert (len(document.qualifications.practice.items), index) == (20, 0)
-    document, index = change_practice(document, "remove-page-practice:19")
+    document, index = admission.change_practice(document, "remove-page-practice:19")
     assert (len(document.qualifications.practice.items), index) == (19, 18)
-    document, _index = change_practice(document, "remove-practice")
+    document, _index = admission.change_practice(document, "remove-practice")
     assert document.qualifications.practice is None
 
 

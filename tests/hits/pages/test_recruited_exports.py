@@ -14,9 +14,8 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry as ConsoleEntry, Role, User
 from accounts.teams import set_role
-from annotation.frames import judgment_frame
+from annotation import frames, study_files
 from annotation.models import Submission
-from annotation.study_files import file_names, study_download
 from hits.collect import collect_batch
 from hits.models import Hit
 from marketplace import models
@@ -24,8 +23,7 @@ from marketplace.people.enrolment import issue_access_key, let_act_for
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
 from tests.boto_clients import in_process_client
-from tests.hits.samples import lab_study
-from tests.hits.work import answer_to, published_batch
+from tests.hits import samples, work
 from tests.marketplace.conftest import PASSWORD
 
 PIDS = ("5b96601d3400a939f7c18c1f", "5c96601d3400a939f7c18c2e")
@@ -39,8 +37,8 @@ def client(db):
 
 @pytest.fixture
 def study(client, researcher):
-    made = lab_study(researcher)
-    batch = published_batch(made, client, max_assignments=2)
+    made = samples.lab_study(researcher)
+    batch = work.published_batch(made, client, max_assignments=2)
     values = StudyValues(name="Three", kind="panel", items_per_session=3, **PROLIFIC)
     requester, hit_type = models.Requester.objects.get(), models.HitType.objects.get()
     recruited = open_study(requester=requester, hit_type=hit_type, values=values)
@@ -61,7 +59,7 @@ def participate(recruited, pid, submission):
         page = browser.get("/worker/study/", follow=True).content.decode()
         held = re.search("/worker/assignments/([A-Z0-9]+)/", page)[1]
         hit = Hit.objects.get(hit_id=models.Assignment.objects.get(public_id=held).hit.public_id)
-        answer = json.dumps(answer_to(hit, {"alpha": 70, "beta": 20}))
+        answer = json.dumps(work.answer_to(hit, {"alpha": 70, "beta": 20}))
         fields = {"assignmentId": held, "answer": answer}
         assert Client().post("/mturk/externalSubmit", fields).status_code == 200
 
@@ -79,8 +77,8 @@ def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, resea
     set_role(team=study.team, user=colleague, role=Role.ANALYST, actor=researcher)
     carl, theirs = signed_in(colleague), (*PIDS, *SUBMISSIONS)
     read = set()
-    for name in file_names(study):
-        if study_download(name).result:
+    for name in study_files.file_names(study):
+        if study_files.study_download(name).result:
             continue  # computed from the same frame, by a job
         answer = carl.get(reverse("console:download", args=[study.slug, name]))
         if answer.status_code != 200:
@@ -91,7 +89,7 @@ def test_no_file_of_an_analyst_says_who_a_participant_is(study, colleague, resea
     assert {"judgments.csv"} <= read
     assert ConsoleEntry.objects.filter(action="export", subject=study.slug).count() == len(read)
     workers = models.WorkerAccount.objects.values_list("worker_id", flat=True)
-    assert not any(each in judgment_frame(study).to_csv() for each in workers)
+    assert not any(each in frames.judgment_frame(study).to_csv() for each in workers)
 
 
 @pytest.mark.slow
@@ -117,9 +115,9 @@ def test_the_join_is_the_owners_and_written_down_and_dropped_with_who_is_erased(
     noted = {("study.export_join", "owner"), ("study.export_participants", "member")}
     assert set(notes.values_list("action", "user__username")) == noted
     # Erasing a participant drops the join, and no judgment.
-    before = judgment_frame(study).to_csv(index=False)
+    before = frames.judgment_frame(study).to_csv(index=False)
     erase_worker(models.Session.objects.get(submission_id=SUBMISSIONS[0]).worker)
-    assert judgment_frame(study).to_csv(index=False) == before
+    assert frames.judgment_frame(study).to_csv(index=False) == before
     assert models.Session.objects.count() == models.Participant.objects.count() == 1
     content = owner.post(f"{home}join.csv").content.decode()
     assert [pid in content for pid in PIDS] == [False, True]

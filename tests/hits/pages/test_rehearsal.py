@@ -137,7 +137,6 @@ def test_products_without_a_reference_are_judged_by_texts_pictures_or_chance(opt
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("funded_site")
-@pytest.mark.django_db(transaction=True)
 def test_a_rehearsal_of_every_kind_fills_the_results_and_is_deleted(researcher, signed_in):
     study, rosa = study_of({}, owner=researcher), signed_in(researcher)
     rehearsal = run_rehearsal(study, crew="mixed", is_planted=True)
@@ -191,7 +190,6 @@ def assert_apart(rehearsal, study, rosa):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("funded_site")
-@pytest.mark.django_db(transaction=True)
 def test_a_rehearsal_of_products_gives_qrels_and_says_that_they_are_random():
     rehearsal = run_rehearsal(products())
     assert {pair.grade for pair in pairs_of(judgment_source(rehearsal))} == {0, 1}
@@ -238,7 +236,6 @@ class Killed(RunningJob):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("funded_site")
-@pytest.mark.django_db(transaction=True)
 def test_a_killed_rehearsal_continues_and_nothing_is_there_twice(make_worker):
     study = study_of(CHECKED)
     job = rehearsals.request_rehearsal(study=study, actor=None)

@@ -10,9 +10,7 @@ from playwright.sync_api import expect
 from annotation.flags import store_evidence
 from annotation.study_facts import MEASURE
 from console.models import PagePreferences
-from hits.collect import collect_batch
-from hits.connections import client_of, site_connection
-from hits.models import Assignment, Connection, DraftDecision, WorkerNote
+from hits import collect, connections, models
 from marketplace.models import BonusPayment, WorkerBlock, WorkerMessage
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.accessibility import accessibility_problems
@@ -37,7 +35,7 @@ def study(live_server, settings, researcher):
     settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
     settings.MARKETPLACE_SECRET_ACCESS_KEY = key.secret_access_key
     study = lab_study(researcher, n_items=2, systems=SYSTEMS, title="Help desk")
-    client = client_of(site_connection())
+    client = connections.client_of(connections.site_connection())
     batch = published_batch(study, client, reward_usd="0.56", max_assignments=3)
     for name, values in (("ann", CAREFUL), ("bob", CAREFUL), ("eve", dict.fromkeys(SYSTEMS, 50))):
         worker = create_worker(username=name, password=PASSWORD)
@@ -45,7 +43,7 @@ def study(live_server, settings, researcher):
             comment = "The second one was hard to read." if name == "bob" else ""
             seconds = 120 if name != "eve" else 12
             hand_in(worker, hit_on(batch, item), values, comment=comment, active_seconds=seconds)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     store_evidence(study)
     yield study
     assert_ledger_balances()
@@ -131,7 +129,7 @@ def send(page):
 
 
 def statuses():
-    return sorted(Assignment.objects.values_list("status", flat=True))
+    return sorted(models.Assignment.objects.values_list("status", flat=True))
 
 
 def test_flagged_work_comes_first_with_its_numbers(page):
@@ -173,7 +171,7 @@ def test_work_is_approved_rejected_and_paid_in_part_and_sent_together(page):
 @on_desk
 def test_bonus_message_and_block(page):
     approve(page)
-    first = DraftDecision.objects.get().assignment
+    first = models.DraftDecision.objects.get().assignment
     for action, fields in [
         ("bonus", {"amount_usd": "0.10", "text": "Thank you."}),
         ("message", {"subject": "More to come", "text": "There is a second round."}),
@@ -224,7 +222,7 @@ def test_letters_decide_while_no_field_has_the_focus(page):
     expect(field).to_have_count(0)
     press(page, "u")
     expect_notice(page, "taken_back")
-    assert not DraftDecision.objects.exists()
+    assert not models.DraftDecision.objects.exists()
     for key, action in (("p", "part_pay"), ("m", "message")):
         press(page, key)
         expect(page.locator(f"form.act [name=action][value={action}]")).to_have_count(1)
@@ -251,19 +249,19 @@ def test_letters_can_be_switched_off(page):
     press(page, "a")
     press(page, "s")
     page.wait_for_timeout(300)
-    assert not DraftDecision.objects.exists()
+    assert not models.DraftDecision.objects.exists()
     assert desk() in page.url
 
 
 @on_desk
 def test_what_is_spent_elsewhere_has_its_amount_typed(page):
-    Connection.objects.update(marketplace="turk.example")
+    models.Connection.objects.update(marketplace="turk.example")
     approve(page)
     open_summary(page)
     check(page)
     send_button(page, 1).press("Enter")
     expect_notice(page, "not_sent")
-    assert DraftDecision.objects.exists()
+    assert models.DraftDecision.objects.exists()
     page.locator("[name=typed_usd]").fill("0.56")
     page.keyboard.press("Enter")
     expect_notice(page, "sending")
@@ -286,7 +284,7 @@ def test_reasons_and_notes_are_the_teams(page):
     page.locator("[name=note]").fill("Writes good comments.")
     page.locator("form[action$='/note/'] button").press("Enter")
     expect(page.get_by_text("Writes good comments.")).to_be_visible()
-    assert WorkerNote.objects.get().author.username == "rosa"
+    assert models.WorkerNote.objects.get().author.username == "rosa"
 
 
 # The page while its flags are computed: its content follows when the job is done, without loading
@@ -353,7 +351,7 @@ def test_a_press_that_is_under_way_counts(measuring):
     with page.expect_navigation():
         page.mouse.up()
     expect_notice(page, "drafted_approve")
-    assert DraftDecision.objects.get().action == "approve"
+    assert models.DraftDecision.objects.get().action == "approve"
 
 
 @on_desk
@@ -368,7 +366,7 @@ def test_a_decision_on_its_way_is_not_called_off(measuring):
     page.locator("button[data-key=a]").click(no_wait_after=True)
     work_off()
     expect_notice(page, "drafted_approve")
-    assert DraftDecision.objects.get().action == "approve"
+    assert models.DraftDecision.objects.get().action == "approve"
 
 
 @on_desk

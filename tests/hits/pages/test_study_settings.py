@@ -9,8 +9,7 @@ from annotation.models import Item, Protocol, Study, Submission
 from annotation.protocols.versions import freeze
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, SCORE
-from hits import studies
-from hits.collect import set_status
+from hits import collect, studies
 from hits.models import Assignment, Batch, Budget, Hit
 from tests.codes import codes_of, field_codes, message_codes
 from tests.console.filled import add_assignment, add_batch, scored_study
@@ -26,7 +25,7 @@ def study(researcher):
     find_study_kind(AGREEMENT).compute_now(study)
     Submission.objects.filter(item__study=study).update(protocol=freeze(study=study))
     assignment = add_assignment(Hit.objects.of(add_batch(study))[0])
-    set_status(assignment=assignment, status=Assignment.Status.APPROVED)
+    collect.set_status(assignment=assignment, status=Assignment.Status.APPROVED)
     Batch.objects.update(lifetime_seconds=30)
     return study
 

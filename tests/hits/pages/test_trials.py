@@ -25,7 +25,6 @@ def page_of(study, name, *, token=None):
     return reverse(f"console:trial-{name}", args=[token or signing.dumps(item.pk, salt=SALT)])
 
 
-@pytest.mark.django_db
 def test_the_page_is_sandboxed_needs_a_token_and_says_what_could_not_be_read(rosa, study):
     browser = Client(headers={"host": "localhost"})
     answer = browser.get(page_of(study, "page"))
@@ -42,7 +41,6 @@ def test_the_page_is_sandboxed_needs_a_token_and_says_what_could_not_be_read(ros
 
 
 @pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server, study, width):
     viewport = {"width": width, "height": 900}

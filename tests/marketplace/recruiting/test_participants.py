@@ -22,23 +22,16 @@ from django.db.models import F
 from encryption import encrypt
 from marketplace import clock, models
 from marketplace.exceptions import ErasureRefused, InvalidParameter, InvalidStatusFile
-from marketplace.hits import lifecycle, review
-from marketplace.hits.assignments import accept_hit
+from marketplace.hits import assignments, lifecycle, review
 from marketplace.money.transfers import make_batch
 from marketplace.people.erasure import erase_worker
 from marketplace.people.personal_data import export
-from marketplace.recruiting import intents
+from marketplace.recruiting import intents, participants, places, posting, sessions, submissions
 from marketplace.recruiting.calls import call_recruiters, perform_action
 from marketplace.recruiting.connections import disconnect, recruiter_of
 from marketplace.recruiting.dispatch import SCREENED_OUT, decide_uncertain
 from marketplace.recruiting.files import fetch_demographics
-from marketplace.recruiting.intents import approve_overdue
-from marketplace.recruiting.participants import new_participant
-from marketplace.recruiting.places import free_and_needed
-from marketplace.recruiting.posting import follow_study, stop_study
 from marketplace.recruiting.prolific.words import demographics_of
-from marketplace.recruiting.sessions import end_session
-from marketplace.recruiting.submissions import APPROVAL_WAITS, DONE_BY_OTHERS, NOT_OPENED
 from tests.codes import message_codes, refused
 from tests.marketplace import prolific
 from tests.marketplace.recruiting.conftest import OTHER_PID, PID
@@ -83,7 +76,7 @@ def test_a_code_without_the_work_is_put_before_a_person_once(
     if opens:
         assert prolific.numbers(doubt.problem)[:2] == [str(n_done), "2"]
     else:
-        assert str(NOT_OPENED) in doubt.problem
+        assert str(submissions.NOT_OPENED) in doubt.problem
     settle_doubt(is_left=is_left)
     prolific.minutes(2)
     assert not open_doubts().exists()
@@ -134,7 +127,7 @@ def test_one_approved_hit_pays_no_participation(fake, posted, mturk, code, is_le
     assert (submission.status, prolific.paid(fake, "reward")) == ("AWAITING REVIEW", [])
     doubt = open_doubts().get()
     assert prolific.numbers(doubt.problem)[:2] == ["1", "2"]
-    assert str(APPROVAL_WAITS) in doubt.problem
+    assert str(submissions.APPROVAL_WAITS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
     call_recruiters()
     assert submission.status == there
@@ -180,7 +173,7 @@ def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, 
     if has_place:
         place = fake.world.arrive(fake.world.studies[posted.external_id])
     call_recruiters()
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     call_recruiters()
     if has_place:
         claim(fake, posted, place)
@@ -248,7 +241,7 @@ def test_a_rejection_of_work_in_the_minutes_of_grace_waits_for_its_late_code(fak
 
 def test_a_stopped_study_is_not_over_while_a_place_has_a_word_that_is_not_known(fake, posted):
     place = fake.world.arrive(fake.world.studies[posted.external_id])
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     place.status = "UNKNOWN"
     call_recruiters()
     posted.refresh_from_db()
@@ -266,7 +259,7 @@ def test_an_approval_after_a_stopped_study_was_settled_has_it_looked_at_again(fa
     claim(fake, posted, submission)
     mturk.reject_assignment(AssignmentId=first.public_id, RequesterFeedback="x" * 120)
     call_recruiters()
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     call_recruiters()
     posted.refresh_from_db()
     assert (submission.status, posted.n_payable_there) == ("REJECTED", 0)
@@ -296,12 +289,12 @@ def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, m
 
 
 def test_an_approval_during_a_look_has_the_study_looked_at_again(fake, posted, connection):
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     call_recruiters()
     before = models.RecruitedStudy.objects.get()
     assert before.n_payable_there == 0
     models.RecruitedStudy.objects.update(n_payable_there=None)  # as a decision does meanwhile
-    follow_study(before, recruiter_of(connection))
+    posting.follow_study(before, recruiter_of(connection))
     assert models.RecruitedStudy.objects.get().n_payable_there is None
 
 
@@ -330,7 +323,7 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
     for public_id in held:
         hit = models.Assignment.objects.get(public_id=public_id).hit
         for _ in range(2):
-            accept_hit(worker=new_participant("recruiter"), hit=hit)
+            assignments.accept_hit(worker=participants.new_participant("recruiter"), hit=hit)
     for public_id in held:
         browser.post("/mturk/externalSubmit", {"assignmentId": public_id, "rating": "4"})
     session = prolific.session_of(submission)
@@ -338,7 +331,7 @@ def test_work_that_others_have_done_meanwhile_is_put_before_a_person(fake, poste
     fake.world.enter(submission, session.code)
     prolific.minutes(2)
     doubt = open_doubts().get()
-    assert str(DONE_BY_OTHERS) in doubt.problem
+    assert str(submissions.DONE_BY_OTHERS) in doubt.problem
     decide_uncertain(intent=doubt, was_done=is_left)
     prolific.minutes(2)
     assert submission.status == ("AWAITING REVIEW" if is_left else "REJECTED")
@@ -386,13 +379,13 @@ def test_a_rejection_is_overridden(mturk, sent):
 
 
 def test_what_time_approves_is_approved_at_the_recruiter(mturk, sent, requester):
-    assert approve_overdue() == 0
+    assert intents.approve_overdue() == 0
     models.Assignment.objects.update(auto_approval_at="2020-01-01T00:00Z")
     for hit in requester.hits.all():
         type(hit).objects.filter(pk=hit.pk).update(next_transition_at="2020-01-01T00:00Z")
     lifecycle.sweep(clock.now())
-    assert approve_overdue() == 1
-    assert approve_overdue() == 0
+    assert intents.approve_overdue() == 1
+    assert intents.approve_overdue() == 0
     assert decisions() == ["approve"]
 
 
@@ -518,7 +511,7 @@ def test_none_are_kept_of_who_did_not_consent_left_or_sent_nothing(fake, posted,
     fetch_demographics(study=posted)
     assert models.SessionDemographics.objects.count() == 3
     session = prolific.session_of(stopped)
-    end_session(session=session, outcome="no_consent")
+    sessions.end_session(session=session, outcome="no_consent")
     assert not models.SessionDemographics.objects.filter(session=session).exists()
     prolific.arrive(fake, posted)  # and sends nothing
     fake.world.leave(left)
@@ -718,27 +711,27 @@ def test_whose_approval_was_not_sent_is_charged_for_if_paid(
 
 @pytest.mark.parametrize("how", ["RETURNED", "TIMED-OUT"])
 def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
-    before = free_and_needed(posted)
+    before = places.free_and_needed(posted)
     submission, _browser, _answer = prolific.arrive(fake, posted)
     fake.world.leave(submission, how)
     call_recruiters()
-    assert free_and_needed(posted) == before == (4, 4)
+    assert places.free_and_needed(posted) == before == (4, 4)
     erase_worker(models.Session.objects.get().worker)
     call_recruiters()
-    assert free_and_needed(posted) == before
+    assert places.free_and_needed(posted) == before
 
 
 @pytest.mark.slow
 def test_erased_work_holds_a_place_if_paid_and_none_if_rejected(fake, posted, erased):
     call_recruiters()
-    free, _needed = free_and_needed(posted)
+    free, _needed = places.free_and_needed(posted)
     fake.world.reject(erased)
     call_recruiters()
-    assert free_and_needed(posted)[0] == free + 1
+    assert places.free_and_needed(posted)[0] == free + 1
     erased.status = "AWAITING REVIEW"  # taken back, and paid
     fake.world.approve(erased)
     call_recruiters()
-    assert free_and_needed(posted)[0] == free
+    assert places.free_and_needed(posted)[0] == free
 
 
 @pytest.mark.slow

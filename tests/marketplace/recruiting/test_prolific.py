@@ -21,25 +21,17 @@ from django.test import Client
 from benchmarks.fake_prolific import operations
 from marketplace import clock, models
 from marketplace.exceptions import InvalidParameter
-from marketplace.money.reconciliation import store_audit
-from marketplace.money.transfers import make_batch
+from marketplace.money import reconciliation, transfers
 from marketplace.people.erasure import erasure_obstacles
-from marketplace.recruiting import dispatch
+from marketplace.recruiting import charges, dispatch, drafts, files, sessions, standing, submissions
 from marketplace.recruiting.arrivals import MOST_UNKNOWN, device_of
 from marketplace.recruiting.calls import call_recruiters
-from marketplace.recruiting.charges import totals_of
 from marketplace.recruiting.connections import disconnect, offer_prolific
-from marketplace.recruiting.dispatch import decide_uncertain
-from marketplace.recruiting.drafts import filter_of
-from marketplace.recruiting.files import fetch_demographics
 from marketplace.recruiting.intents import approve_overdue, note
 from marketplace.recruiting.places import free_and_needed, places_for
 from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from marketplace.recruiting.records import Filter
-from marketplace.recruiting.sessions import end_session
-from marketplace.recruiting.standing import studies_of
-from marketplace.recruiting.submissions import PASSED_ON
 from tests.codes import refused
 from tests.marketplace import prolific
 from tests.marketplace.conftest import make_type
@@ -266,8 +258,8 @@ def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation,
     assert fake.calls.count("move_submission") == 1 or fault
     assert models.Intent.objects.get().state == "done"
     assert models.LedgerTransaction.objects.count() == movements
-    assert make_batch() is None
-    assert store_audit().n_problems == 0
+    assert transfers.make_batch() is None
+    assert reconciliation.store_audit().n_problems == 0
 
 
 @pytest.mark.slow
@@ -317,7 +309,7 @@ def test_approving_answers_of_who_left_pays_nothing_there(fake, mturk, posted, s
 def test_an_approval_of_who_withdrew_before_it_was_made_there_pays_nothing(fake, mturk, posted):
     submission, _browser = prolific.begun(fake, posted)
     prolific.approve_submitted(mturk)
-    session = end_session(session=models.Session.objects.get(), outcome="no_consent")
+    session = sessions.end_session(session=models.Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
     prolific.minutes(2)
     assert (submission.status, prolific.paid(fake, "reward")) == ("AWAITING REVIEW", [])
@@ -352,7 +344,7 @@ def test_a_decision_found_there_is_one_on_all_items_here(fake, mturk, is_approve
         mturk.reject_assignment(**first, RequesterFeedback=prolific.REASON)
     fake.fail_next("move_submission", "drop")
     call_recruiters()
-    decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
+    dispatch.decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
     call_recruiters()
     decided = "Approved" if is_approved else "Rejected"
     assert set(prolific.statuses()) == {decided}
@@ -368,7 +360,7 @@ def test_a_rejection_taken_back_is_none_though_it_was_found_there(fake, mturk, h
     fake.fail_next("move_submission", "drop")
     call_recruiters()
     mturk.approve_assignment(**first, OverrideRejection=True)
-    decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
+    dispatch.decide_uncertain(intent=models.Intent.objects.get(state="uncertain"), was_done=True)
     assert "Rejected" not in prolific.statuses()
     assert models.Session.objects.get().state == "approved"
     call_recruiters()
@@ -493,11 +485,11 @@ def test_a_bonus_that_does_not_show_is_uncertain(fake, mturk, connection, bonus,
     assert first.problem == str(dispatch.NOT_SHOWN)
     assert prolific.paid(fake, "bonus") == []
     assert "1.50 USD" in _told("--uncertain")
-    decide_uncertain(intent=first, was_done=False)
+    dispatch.decide_uncertain(intent=first, was_done=False)
     prolific.minutes(2)
     assert sorted(prolific.paid(fake, "bonus")) == [100, 200]
     with refused(InvalidParameter, "not_uncertain"):
-        decide_uncertain(intent=first, was_done=False)
+        dispatch.decide_uncertain(intent=first, was_done=False)
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -510,10 +502,10 @@ def test_a_bonus_that_shows_there_is_not_paid_again_whatever_was_said(fake, bonu
         clock.advance(timedelta(hours=1, minutes=1))
     else:
         with refused(InvalidParameter, "may_still_show"):
-            decide_uncertain(intent=intent, was_done=False)
+            dispatch.decide_uncertain(intent=intent, was_done=False)
         intent.refresh_from_db()
         models.Intent.objects.update(sent_at=intent.sent_at - timedelta(hours=2))
-    decide_uncertain(intent=intent, was_done=False)
+    dispatch.decide_uncertain(intent=intent, was_done=False)
     prolific.minutes(2)
     assert (prolific.paid(fake, "bonus"), prolific.charges("bonus")) == ([200], [2])
     assert models.Intent.objects.get().state == "done"
@@ -646,7 +638,7 @@ def test_a_reward_that_is_raised_there_is_charged_as_it_is_there(posted, mturk, 
     # Six pounds each with fees: four places, two of them paid.
     assert sum_of("study", "reward") == (Decimal(24), Decimal(12))
     assert fake.world.available == 100_000 - 2400
-    (told,) = studies_of(models.RecruitedStudy.objects.filter(pk=posted.pk))
+    (told,) = standing.studies_of(models.RecruitedStudy.objects.filter(pk=posted.pk))
     assert (told["reward"], told["reward_there"]) == ("1.50", "4.50")
     assert told["charges"] == {"study": "24.0000", "reward": "12.0000"}
 
@@ -765,7 +757,7 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     prolific.ask_for_more(mturk, hit_type)
     pressed(lambda: set_places(study=study, total=5))
     prolific.minutes(5)
-    pressed(lambda: fetch_demographics(study=study))
+    pressed(lambda: files.fetch_demographics(study=study))
     pressed(lambda: stop_study(study=study))
     clock.advance(timedelta(minutes=61))
     call_recruiters()
@@ -778,8 +770,8 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     unsure = models.Intent.objects.exclude(state="done")
     assert [one.kind for one in unsure] == (["message"] if "send_message" in operations else [])
     assert models.LedgerTransaction.objects.count() == movements
-    assert make_batch() is None
-    assert store_audit().n_problems == 0
+    assert transfers.make_batch() is None
+    assert reconciliation.store_audit().n_problems == 0
 
 
 def assert_all_is_paid_once(fake, study):
@@ -810,7 +802,7 @@ PAY = {"screen_out_reward": Decimal("0.20"), "screen_out_places": 2}
     ],
 )
 def test_a_line_says_a_filter_as_people_write_it(line, meant):
-    assert filter_of(line) == meant
+    assert drafts.filter_of(line) == meant
 
 
 def test_filters_and_labels_are_in_the_draft_beside_who_is_excluded(connection, hit_type, fake):
@@ -875,7 +867,7 @@ def test_who_is_screened_out_is_paid_there_once_and_charged_once(screened, fake)
     assert len(prolific.paid(fake, "screen-out")) == 1
     charge = models.RecruiterCharge.objects.get(kind="screen_out")
     assert (charge.amount.quantize(Decimal("0.01")), charge.session) == (Decimal("0.27"), session)
-    amounts = [round(amount, 2) for _text, amount, _currency in totals_of(study)]
+    amounts = [round(amount, 2) for _text, amount, _currency in charges.totals_of(study)]
     assert amounts == [Decimal("0.27"), Decimal(8)]
     assert models.LedgerTransaction.objects.count() == movements
 
@@ -895,7 +887,7 @@ def test_who_enters_that_code_unasked_is_charged_for_and_noted(connection, hit_t
     assert models.RecruiterCharge.objects.get(kind="screen_out").session == session
     said = models.Intent.objects.get()
     assert (said.kind, said.state) == ("doubt", "refused")
-    assert said.problem == PASSED_ON.format(recruiter="Prolific")
+    assert said.problem == submissions.PASSED_ON.format(recruiter="Prolific")
 
 
 @pytest.mark.parametrize("option", ["--reward", "--screen-out-reward", "--confirm"])

@@ -16,8 +16,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from encryption import decrypt, encrypt, seal
-from marketplace import clock
-from marketplace.exceptions import InvalidParameter
+from marketplace import clock, exceptions
 from marketplace.hits.assignments import accept_hit
 from marketplace.models import (
     Assignment,
@@ -36,10 +35,7 @@ from marketplace.models import (
     WorkerAccount,
     WorkerMessage,
 )
-from marketplace.recruiting import arrivals
-from marketplace.recruiting.files import participants_file
-from marketplace.recruiting.participants import PURPOSE, new_participant
-from marketplace.recruiting.sessions import GRACE, return_session
+from marketplace.recruiting import arrivals, files, participants, sessions
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, close_study, invite, open_study
 from marketplace.recruiting.submissions import take_over as follow_decision
 from tests.boto_clients import in_process_client
@@ -210,7 +206,7 @@ def test_a_closed_or_unknown_link_lets_nobody_in(lab, invitation):
 
 def test_a_leaked_link_never_signs_in_to_an_account_with_a_password(invitation, prolific, worker):
     Invitation.objects.update(worker=worker)
-    seal_of = seal(f"{prolific.connection_id}:{PID}", purpose=PURPOSE)
+    seal_of = seal(f"{prolific.connection_id}:{PID}", purpose=participants.PURPOSE)
     Participant.objects.create(connection=prolific.connection, seal=seal_of, worker=worker)
     for path in (f"/join/{invitation.token}/", f"/join/{prolific.token}/{FROM_PROLIFIC}"):
         browser = Client()
@@ -277,14 +273,14 @@ def test_a_study_is_of_ones_own_hit_type_with_full_addresses_and_different_param
         "https://{worker}@evil.example/",
         "data:text/html,x",
     ):
-        with refused(InvalidParameter, "bad_address"):
+        with refused(exceptions.InvalidParameter, "bad_address"):
             open_panel(hit_type, redirect_url=address)
     make_keys("Other lab")
     other, values = Requester.objects.get(name="Other lab"), StudyValues(name="x", kind="invite")
-    with refused(InvalidParameter, "not_own_hit_type"):
+    with refused(exceptions.InvalidParameter, "not_own_hit_type"):
         open_study(requester=other, hit_type=hit_type, values=values)
     # Else a participant's id would pass for the study's, and be sent on as no secret.
-    with refused(InvalidParameter, "repeated_parameter"):
+    with refused(exceptions.InvalidParameter, "repeated_parameter"):
         open_panel(hit_type, worker_parameter="PID", study_parameter="pid")
 
 
@@ -541,7 +537,7 @@ def test_the_file_of_participants_tells_no_decision_on_who_stopped_after_it(thre
     work(browser)
     approve_submitted(mturk)
     leave(browser)
-    header, values = participants_file(three, user=None)
+    header, values = files.participants_file(three, user=None)
     row = dict(zip(header, values, strict=True))
     assert (row["outcome"], row["n_handed_in"], row["decision"]) == ("no_consent", "0", "")
 
@@ -563,7 +559,7 @@ def test_participants_are_shown_the_time_that_their_recruiter_gives(three):
     session, held = Session.objects.get(), Assignment.objects.order_by("pk").first()
     assert 1000 < own_page(browser).context["seconds_left"] <= 1020
     page = text_of(browser.get(f"/worker/assignments/{held.public_id}/"))
-    due = session.expires_at - GRACE
+    due = session.expires_at - sessions.GRACE
     assert f'"due": "{due.isoformat()}"' in page
     assert f">{due:%Y-%m-%d %H:%M} UTC</time>" in page
     clock.advance(timedelta(seconds=1021))
@@ -592,7 +588,7 @@ def test_who_has_begun_or_finished_comes_back_though_the_study_is_closed(three, 
 def test_on_return_the_study_says_whether_work_is_kept(three, discards):
     RecruitedStudy.objects.filter(pk=three.pk).update(discards_returned=discards)
     work(came(three, "p1", "x1"))
-    return_session(session=Session.objects.get())
+    sessions.return_session(session=Session.objects.get())
     assert Assignment.objects.exclude(answer="").count() == (0 if discards else 1)
     assert Assignment.objects.live().count() == (0 if discards else 1)
     assert Session.objects.get().state == "returned"
@@ -608,12 +604,12 @@ def test_late_work_is_kept_and_no_item_over_assigned(three, is_returned):
     assert session.state == "timed_out"
     # Others take both places of the first HIT; the second is still free.
     for _ in range(2):
-        accept_hit(worker=new_participant("recruiter"), hit=first.hit)
+        accept_hit(worker=participants.new_participant("recruiter"), hit=first.hit)
     if is_returned:
         RecruitedStudy.objects.filter(pk=three.pk).update(discards_returned=True)
         submit_page(first.public_id)
         assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (1, 1)
-        return_session(session=session)
+        sessions.return_session(session=session)
         assert (SurplusAnswer.objects.count(), AssignmentDraft.objects.count()) == (0, 0)
         return
     for one in held:
@@ -662,7 +658,6 @@ def study(transactional_db, make_keys):
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
 def test_as_many_arrivals_as_twice_the_places(study):
     def arrive(number):
         query = {"PROLIFIC_PID": f"p{number}", "STUDY_ID": "s", "SESSION_ID": f"x{number}"}
@@ -685,7 +680,6 @@ def test_as_many_arrivals_as_twice_the_places(study):
 
 
 @pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
 def test_one_submission_in_fifty_tabs_is_one_session(study):
     def arrive(_number):
         query = {"PROLIFIC_PID": "p", "STUDY_ID": "s", "SESSION_ID": "x"}

@@ -15,9 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from benchmarks.fake_prolific import operations
-from marketplace import clock
-from marketplace.exceptions import InvalidParameter, RecruiterBusy
-from marketplace.hits import lifecycle
+from marketplace import clock, exceptions, hits
 from marketplace.models import (
     Assignment,
     AttachedHitType,
@@ -30,7 +28,7 @@ from marketplace.models import (
     Session,
 )
 from marketplace.people.erasure import erase_worker, erasure_obstacles
-from marketplace.recruiting import connections, dispatch, participants, posting
+from marketplace.recruiting import connections, dispatch, files, participants, posting, rules
 from marketplace.recruiting.calls import CUT_OFF, call_recruiters, perform_action, request_action
 from marketplace.recruiting.connections import (
     NEVER_SENT,
@@ -41,8 +39,6 @@ from marketplace.recruiting.connections import (
     try_offer,
     turn_at,
 )
-from marketplace.recruiting.dispatch import decide_uncertain
-from marketplace.recruiting.files import join_file, participants_file
 from marketplace.recruiting.intents import approve_overdue, request_bonus_in
 from marketplace.recruiting.places import free_and_needed
 from marketplace.recruiting.posting import (
@@ -54,9 +50,7 @@ from marketplace.recruiting.posting import (
 )
 from marketplace.recruiting.prolific import transport
 from marketplace.recruiting.prolific.recruiter import Prolific
-from marketplace.recruiting.prolific.transport import Transport
 from marketplace.recruiting.records import NotAuthorized, Uncertain, Unreachable
-from marketplace.recruiting.rules import end_rule
 from marketplace.recruiting.standing import calls_of, decisions_of, studies_of, withdrawn_of
 from tests.codes import codes_of, refused
 from tests.marketplace.prolific import (
@@ -89,9 +83,8 @@ from tests.marketplace.prolific import (
     work,
 )
 from tests.marketplace.recruiting.conftest import HIT_HERE
-from work.execution import claim
+from work import execution, periodic
 from work.models import Job
-from work.periodic import recover
 
 
 def another_study(connection, hit_type, mturk, **facts):
@@ -100,7 +93,7 @@ def another_study(connection, hit_type, mturk, **facts):
 
 
 def answer_wrongly(monkeypatch, is_wanted, content):
-    real = Transport.call
+    real = transport.Transport.call
 
     def call(self, method, path, *, query=None, body=None):
         answer = real(self, method, path, query=query, body=body)
@@ -108,7 +101,7 @@ def answer_wrongly(monkeypatch, is_wanted, content):
             return answer
         return (content(answer[0]) if callable(content) else content), {}
 
-    monkeypatch.setattr(Transport, "call", call)
+    monkeypatch.setattr(transport.Transport, "call", call)
 
 
 def third_price_is_lost(monkeypatch):
@@ -163,7 +156,7 @@ def test_a_draft_with_no_readable_reward_waits(fake, connection, hit_type, monke
     for reward in (None, "150", -1, True):
         with monkeypatch.context() as wrong:
             answer_wrongly(wrong, is_study, lambda one, reward=reward: one | {"reward": reward})
-            with refused(InvalidParameter, "reward_changed") as found:
+            with refused(exceptions.InvalidParameter, "reward_changed") as found:
                 publish_study(study=study, confirmed=cost.total)
             assert numbers(found.value) == ["1.50"]
             assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
@@ -267,7 +260,7 @@ def test_a_rejection_that_a_panel_has_taken_back_is_none_in_its_files(done, mtur
         mturk.reject_assignment(AssignmentId=one.public_id, RequesterFeedback=REASON)
     for status in ("rejected", "approved", "approved"):
         take_over(done, f"submission_id,status\nx1,{status}\n")
-    for made in (join_file, participants_file):
+    for made in (files.join_file, files.participants_file):
         row = row_of(made, done)
         assert (row["state"], row["decision"]) == ("approved", "approve")
     assert Intent.objects.filter(kind="approve").count() == 1
@@ -276,7 +269,7 @@ def test_a_rejection_that_a_panel_has_taken_back_is_none_in_its_files(done, mtur
 def approve_by_time():
     Assignment.objects.filter(status="Submitted").update(auto_approval_at="2020-01-01T00:00Z")
     Hit.objects.update(next_transition_at="2020-01-01T00:00Z")
-    lifecycle.sweep(clock.now())
+    hits.lifecycle.sweep(clock.now())
     approve_overdue()
 
 
@@ -355,7 +348,7 @@ def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
     minutes()
     session = Session.objects.get()
     assert (one.status, session.state, session.outcome) == ("TIMED-OUT", "timed_out", "no_consent")
-    with refused(InvalidParameter, "too_many_places") as found:
+    with refused(exceptions.InvalidParameter, "too_many_places") as found:
         price_places(study=posted, total=5)
     assert numbers(found.value)[-1] == "4"
     assert not erasure_obstacles(session.worker)
@@ -461,7 +454,7 @@ def test_a_bonus_that_shows_late_is_no_other_bonus(fake, mturk, connection, post
     minutes()
     assert len(paid(fake, "bonus")) == Intent.objects.filter(kind="bonus", state="done").count()
     clock.advance(timedelta(hours=2))
-    decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=False)
+    dispatch.decide_uncertain(intent=Intent.objects.get(state="uncertain"), was_done=False)
     minutes()
     assert (len(one.bonuses), len(paid(fake, "bonus"))) == (2, 2)
 
@@ -481,7 +474,7 @@ def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, p
             pay_in_pounds(mturk, connection, handed_in, token=token)
         assert "Prolific" in str(found.value)
     facts = {"worker_id": session_of(handed_in).worker.worker_id, "token": "t3"}
-    with refused(InvalidParameter, "disconnected"):
+    with refused(exceptions.InvalidParameter, "disconnected"):
         request_bonus_in("USD", study=reload(posted), bonus=REWARD, reason="Careful", **facts)
     connect_again(fake, connection)
     minutes()
@@ -514,7 +507,7 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     clock.advance(timedelta(hours=2))
     minutes(1)
     bonus = Intent.objects.get(kind="bonus")
-    decide_uncertain(intent=bonus, was_done=False)
+    dispatch.decide_uncertain(intent=bonus, was_done=False)
     disconnect(connection=RecruiterConnection.objects.get())
     bonus.refresh_from_db()
     assert (bonus.state, bonus.problem) == ("uncertain", str(PERHAPS_PAID))
@@ -525,13 +518,13 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
 
 @pytest.mark.slow
 def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypatch):
-    one, sent, real = hand_in(fake, posted), [], Transport.call
+    one, sent, real = hand_in(fake, posted), [], transport.Transport.call
 
     def call(self, method, path, *, query=None, body=None):
         sent.extend([body["action"]] if "/submissions/" in path and body else [])
         return real(self, method, path, query=query, body=body)
 
-    monkeypatch.setattr(Transport, "call", call)
+    monkeypatch.setattr(transport.Transport, "call", call)
     reject(mturk, one)
     fake.fail_next("move_submission", "lose")
     call_recruiters()
@@ -603,12 +596,12 @@ def test_an_approval_sent_again_takes_no_unknown_rejection_back(fake, mturk, han
     fake.world.reject(handed_in)
     minutes()
     approval = Intent.objects.get(kind="approve")
-    decide_uncertain(intent=approval, was_done=False)
+    dispatch.decide_uncertain(intent=approval, was_done=False)
     minutes()
     approval.refresh_from_db()
     assert (handed_in.status, approval.state) == ("REJECTED", "refused")
     assert approval.problem == str(dispatch.REJECTED_BY_HAND)
-    decide_uncertain(intent=approval, was_done=False)
+    dispatch.decide_uncertain(intent=approval, was_done=False)
     minutes()
     assert handed_in.status == "APPROVED"
 
@@ -620,7 +613,7 @@ def test_hits_of_a_rule_whose_recruiter_is_disconnected_are_refused(fake, mturk,
         mturk.create_hit(**HIT_HERE, MaxAssignments=1)
     assert found.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.InvalidParameterValue"
     assert mturk.get_account_balance()["AvailableBalance"] == "100.00"
-    end_rule(rule=rule)
+    rules.end_rule(rule=rule)
     assert mturk.create_hit(**HIT_HERE, MaxAssignments=1)
 
 
@@ -712,7 +705,7 @@ UNHEARD = ("drop", "500", "500", "500")
 def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
     with turn_at(connection) as turn:
         RecruiterConnection.objects.filter(pk=connection.pk).update(turn_token="another's")
-        with pytest.raises(RecruiterBusy):
+        with pytest.raises(exceptions.RecruiterBusy):
             turn.go_on()
     connection.refresh_from_db()
     assert connection.turn_token == "another's"
@@ -725,7 +718,7 @@ def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
     with turn_at(connection):
         assert codes_of(call_recruiters().problems) == ["recruiter_busy"]
         request_action(study=posted, action="pause")
-        with pytest.raises(RecruiterBusy):
+        with pytest.raises(exceptions.RecruiterBusy):
             perform_action(posted.pk, 1)
     assert reload(connection).turn_until is None
     perform_action(posted.pk, 1)
@@ -736,11 +729,11 @@ def test_an_action_whose_job_was_killed_each_time_is_in_the_way_of_no_other(post
     request_action(study=posted, action="pause")
     job = Job.objects.get(kind="act_on_recruited_study")
     for _ in range(job.max_attempts):
-        claim(job.pk)
+        execution.claim(job.pk)
         Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(hours=1))
-        recover(now=timezone.now(), last_at=timezone.now() - timedelta(seconds=1))
+        periodic.recover(now=timezone.now(), last_at=timezone.now() - timedelta(seconds=1))
         Job.objects.filter(pk=job.pk).update(run_after=None)
-    with refused(InvalidParameter, "under_way"):
+    with refused(exceptions.InvalidParameter, "under_way"):
         request_action(study=posted, action="stop")
     cut_off = CUT_OFF.format(action=reload(posted).get_action_display())
     call_recruiters()
@@ -755,7 +748,7 @@ def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connectio
     drafted, cost = draft(connection, hit_type)
     fake.fail_next("move_study", "drop")
     fake.fail_next("study", "", *UNHEARD[1:])
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         publish_study(study=drafted, confirmed=cost.total)
     drafted.refresh_from_db()
     assert drafted.state == "draft"
@@ -798,7 +791,7 @@ def test_unconfirmed_places_of_a_stopped_study_are_found(fake, posted, mturk, hi
     ask_for_more(mturk, hit_type)
     fake.fail_next("change_study", "drop")
     fake.fail_next("study", "", "", *UNHEARD[1:])
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         set_places(study=posted, total=6)
     minutes(2)
     posted.refresh_from_db()
@@ -891,7 +884,7 @@ def test_who_finishes_before_a_rejection_is_sent_is_not_rejected(fake, posted, m
     submission, browser = begun(fake, posted)
     fake.world.enter(submission, completion_code(posted))
     call_recruiters()
-    decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
+    dispatch.decide_uncertain(intent=Intent.objects.get(kind="doubt"), was_done=False)
     work(browser)
     call_recruiters()
     assert submission.status == "AWAITING REVIEW"

@@ -11,19 +11,14 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from benchmarks.fake_prolific.world import Denied
-from marketplace import clock, models
-from marketplace.exceptions import InvalidParameter
+from marketplace import clock, exceptions, models
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.enrolment import issue_key
-from marketplace.recruiting import rules
+from marketplace.recruiting import dispatch, posting, rules, sessions
 from marketplace.recruiting.calls import call_recruiters
 from marketplace.recruiting.connections import disconnect
-from marketplace.recruiting.dispatch import decide_uncertain
-from marketplace.recruiting.posting import stop_study
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
-from marketplace.recruiting.rules import RuleValues, create_rule, end_rule
-from marketplace.recruiting.sessions import end_session
 from tests.codes import refused
 from tests.marketplace import prolific
 from tests.marketplace.conftest import HIT, make_type
@@ -485,7 +480,7 @@ def test_what_matches_is_recruited_without_the_programs_doing(fake, mturk, creat
 
 def test_what_does_not_match_or_was_there_before_is_the_marketplaces(mturk, connection):
     before = prolific.create_hits(mturk, n=1, **HIT_HERE).public_id
-    create_rule(connection=connection, values=RULE)
+    rules.create_rule(connection=connection, values=RULE)
     again = prolific.create_hits(mturk, n=1, **HIT_HERE).public_id
     other = prolific.create_hits(mturk, n=1, **HIT | {"Title": "Photos", "Keywords": "x"})
     assert before == again
@@ -549,7 +544,7 @@ def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, ruled, ho
     """The one may be rejected, and the other, who was asked back, return."""
     submission, _browser, _answer = prolific.arrive(fake, ruled)
     if how == "no consent":
-        end_session(session=models.Session.objects.get(), outcome="no_consent")
+        sessions.end_session(session=models.Session.objects.get(), outcome="no_consent")
     else:
         fake.world.enter(submission, prolific.completion_code(ruled))
     for _ in range(3):
@@ -560,7 +555,7 @@ def test_no_places_are_bought_for_those_who_may_give_theirs_back(fake, ruled, ho
 
 
 def test_what_a_person_has_stopped_stays_so_while_its_hits_are_open(fake, mturk, ruled):
-    stop_study(study=ruled)
+    posting.stop_study(study=ruled)
     prolific.create_hits(mturk, n=1, max_assignments=3, **HIT_HERE)
     prolific.settle()
     assert studies_there(fake) == [("COMPLETED", 4)]
@@ -670,14 +665,14 @@ def test_a_place_in_doubt_is_bought_again_if_time_pays_it(fake, mturk, rule, is_
     prolific.settle()
     ruled = models.RecruitedStudy.objects.get()
     submission, _browser, _answer = prolific.arrive(fake, ruled)
-    session = end_session(session=models.Session.objects.get(), outcome="no_consent")
+    session = sessions.end_session(session=models.Session.objects.get(), outcome="no_consent")
     fake.world.enter(submission, session.code)
     for _ in range(3):
         prolific.hand_in(fake, ruled)
     clock.advance(timedelta(hours=25))
     call_recruiters()
     assert places_there(fake) == [4]
-    decide_uncertain(intent=models.Intent.objects.get(kind="doubt"), was_done=is_left)
+    dispatch.decide_uncertain(intent=models.Intent.objects.get(kind="doubt"), was_done=is_left)
     if not is_left:
         fake.fail_next("move_submission", "lose")
     prolific.minutes()
@@ -761,10 +756,10 @@ def test_blocks_and_qualifications_reach_participants_through_the_recruiter(fake
 
 def test_a_rule_is_the_requesters_and_ends(mturk, connection, rule):
     for most_cost, reward, code in ((5, None, "reward_missing"), ("0.001", 1, "bad_amount")):
-        values = RuleValues(most_cost=Decimal(most_cost), minutes=5, reward=reward)
-        with refused(InvalidParameter, code):
-            create_rule(connection=connection, values=values)
-    end_rule(rule=rule)
+        values = rules.RuleValues(most_cost=Decimal(most_cost), minutes=5, reward=reward)
+        with refused(exceptions.InvalidParameter, code):
+            rules.create_rule(connection=connection, values=values)
+    rules.end_rule(rule=rule)
     prolific.create_hits(mturk, n=1, **HIT_HERE)
     assert not models.AttachedHitType.objects.exists()
 

@@ -259,7 +259,6 @@ def open_link(study, submission, token):
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, token_of):
     fake.faults["submission"] = ["500"] * 9
     assert open_link(posted, arrived, token_of(arrived)) == 302
@@ -277,7 +276,6 @@ def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, tok
 
 
 @pytest.mark.slow
-@pytest.mark.django_db
 def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_of):
     fake.faults["submission"] = ["500"]
     expired = token_of(arrived, age=timedelta(minutes=5))
@@ -289,7 +287,6 @@ def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_
     assert open_link(posted, gone, token_of(gone, age=timedelta(minutes=5))) != 302
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "changes", [{"sub": "f" * 24}, {"aud": "https://other.example"}, {"iss": "somebody"}]
 )

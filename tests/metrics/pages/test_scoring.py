@@ -15,8 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from accounts.models import AuditEntry, Team, User
-from accounts.roles import Role
+from accounts import models, roles
 from accounts.teams import create_team, set_role
 from annotation.models import Study
 from annotation.study_facts import SCORE
@@ -44,12 +43,12 @@ def answers(number: int, body: dict[str, Any]) -> Says:
 
 
 @pytest.fixture
-def team(researcher: User) -> Team:
+def team(researcher: models.User) -> models.Team:
     return create_team(name="Lab", owner=researcher)
 
 
 @pytest.fixture
-def study(team: Team) -> Study:
+def study(team: models.Team) -> Study:
     return rating_study(n_items=2, team=team)
 
 
@@ -61,7 +60,7 @@ def judge(foreign: Foreign, settings: Any, tmp_path: Any) -> Foreign:  # noqa: F
 
 
 @pytest.fixture
-def connection(rosa: Client, team: Team, judge: Foreign) -> JudgeConnection:
+def connection(rosa: Client, team: models.Team, judge: Foreign) -> JudgeConnection:
     form = {"name": "Ours", "base_url": judge.base_url, "api_key": KEY}
     where = reverse("console:judge-connections", args=[team.slug])
     answer = rosa.post(where, form | {"length_field": "max_tokens"})
@@ -104,7 +103,7 @@ def test_a_metric_is_scored_with_the_parameters_of_the_form(rosa, study):
     assert Score.objects.count() == 4
     assert "n:3" in ScoringRun.objects.get().signature
     details = {"metric": "distinct_n", "parameters": {"n": 3}}
-    assert AuditEntry.objects.get(action="scores.compute").details == details
+    assert models.AuditEntry.objects.get(action="scores.compute").details == details
     # Another click has nothing done twice.
     confirm(rosa, study)
     assert Job.objects.filter(kind="score").count() == 1
@@ -141,7 +140,7 @@ def test_a_judge_is_estimated_before_it_is_asked(rosa, study, judge, connection)
     assert (row.n_requests, row.spent_usd) == (4, Decimal("0.12"))
     details = {"metric": "judge", "parameters": {}, "connection": "Ours", "model": "tiny"}
     details["max_usd"] = "1.00"
-    assert AuditEntry.objects.get(action="scores.compute").details == details
+    assert models.AuditEntry.objects.get(action="scores.compute").details == details
     assert KEY not in repr(list(Job.objects.values())) + repr(ScoringRun.objects.get().judge)
 
 
@@ -269,7 +268,7 @@ def test_the_key_is_encrypted_and_follows_a_change_of_keys(connection, settings,
     connection.refresh_from_db()
     assert connection.encrypted_key == ""
     assert connection.closed_at is not None
-    assert {entry.action for entry in AuditEntry.objects.filter(subject="Ours")} == {
+    assert {entry.action for entry in models.AuditEntry.objects.filter(subject="Ours")} == {
         "judge_connection.create",
         "judge_connection.close",
     }
@@ -278,7 +277,7 @@ def test_the_key_is_encrypted_and_follows_a_change_of_keys(connection, settings,
 def test_who_may_not_spend_asks_and_resumes_no_judge_but_stops_it(
     rosa, study, team, connection, judge, colleague, signed_in
 ):
-    set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
+    set_role(team=team, user=colleague, role=roles.Role.ANALYST, actor=team.memberships.get().user)
     analyst = signed_in(colleague)
     assert ask_judge(analyst, study).status_code == 403
     assert analyst.get(reverse("console:judge-connections", args=[team.slug])).status_code == 403

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from error_codes import InvalidValue
-from metrics.scorers import errors
+from metrics.scorers import errors, rouge, use
 from metrics.scorers.embedding import (
     PACKAGED_SHA256,
     Embedding,
@@ -21,8 +21,6 @@ from metrics.scorers.embedding import (
     random_words_control,
 )
 from metrics.scorers.plain import WORDS
-from metrics.scorers.rouge import Rouge
-from metrics.scorers.use import UniversalSentenceEncoder
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, cut_to, example, examples
 
@@ -191,7 +189,7 @@ def test_the_control_needs_references_and_leaves_out_what_is_undefined_or_blank(
     assert math.isnan(control.standard_deviation)
     for references in ([], [" "]):
         with refused(InvalidValue, "references_empty"):
-            random_words_control(Rouge("1"), references)
+            random_words_control(rouge.Rouge("1"), references)
     with refused(errors.NoScoreError):
         random_words_control(Embedding(model=bag_of_words), ["whale"])
 
@@ -237,11 +235,11 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_it_is_the_cosine_of_what_the_saved_model_says_or_undefined(letters):
     pairs = [("abba", "ab"), ("abc", "xyz"), ("aab", "abb"), *[("ab" * n, "b") for n in range(99)]]
-    scores = UniversalSentenceEncoder(model=letters).score(examples(pairs))
+    scores = use.UniversalSentenceEncoder(model=letters).score(examples(pairs))
     values = [one["use"].value for one in scores[:3]]
     assert values == pytest.approx([1.0, 0.0, 4 / 5])
     assert len(scores) == 102
-    zero, blank = UniversalSentenceEncoder(model=str(letters)).score(
+    zero, blank = use.UniversalSentenceEncoder(model=str(letters)).score(
         examples([("?!", "a"), ("a", " ")])
     )
     assert math.isnan(zero["use"].value)
@@ -250,12 +248,12 @@ def test_it_is_the_cosine_of_what_the_saved_model_says_or_undefined(letters):
 
 
 def test_the_signature_names_the_model_by_its_content(letters, tmp_path):
-    signature = UniversalSentenceEncoder(model=letters).signature
+    signature = use.UniversalSentenceEncoder(model=letters).signature
     shutil.copytree(letters, tmp_path / "letters")
-    assert UniversalSentenceEncoder(model=tmp_path / "letters").signature == signature
+    assert use.UniversalSentenceEncoder(model=tmp_path / "letters").signature == signature
     variables = tmp_path / "letters" / "variables" / "variables.data-00000-of-00001"
     variables.write_bytes(variables.read_bytes() + b"\0")
-    assert UniversalSentenceEncoder(model=tmp_path / "letters").signature != signature
+    assert use.UniversalSentenceEncoder(model=tmp_path / "letters").signature != signature
     assert "|model:letters|weights:" in signature
     assert "|version:1-tensorflow-" in signature
 
@@ -263,7 +261,7 @@ def test_the_signature_names_the_model_by_its_content(letters, tmp_path):
 def test_without_a_model_or_tensorflow_it_says_what_it_needs(tmp_path, monkeypatch):
     def code(model=None):
         with refused(errors.ModelUnavailableError) as raised:
-            UniversalSentenceEncoder(model=model).score([example("a", "a")])
+            use.UniversalSentenceEncoder(model=model).score([example("a", "a")])
         return raised.value.code
 
     assert (code(), code(tmp_path)) == ("model_missing", "no_saved_model")

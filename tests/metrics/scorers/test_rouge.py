@@ -10,9 +10,8 @@ from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from error_codes import InvalidValue
-from metrics.scorers import rouge
+from metrics.scorers import errors, rouge
 from metrics.scorers.bleu import Bleu, Chrf, Ter
-from metrics.scorers.errors import UntokenisedTextWarning
 from metrics.scorers.scorer import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused
@@ -117,7 +116,7 @@ def test_a_scorer_gives_f_precision_recall_and_hallucination():
 def test_every_variant_scores_as_its_function_does(variant, function):
     pairs = [pair for pair in HOSTILE_PAIRS if pair[1].strip()]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UntokenisedTextWarning)
+        warnings.simplefilter("ignore", errors.UntokenisedTextWarning)
         scores = rouge.Rouge(variant).score(examples(pairs))
     for pair, row in zip(pairs, scores, strict=True):
         name = f"rouge{variant}"
@@ -127,7 +126,7 @@ def test_every_variant_scores_as_its_function_does(variant, function):
 
 def test_the_google_tokenizer_warns_only_where_it_cannot_read_a_text():
     russian = example("Привет, мир", "Привет, мир")
-    with pytest.warns(UntokenisedTextWarning) as caught:
+    with pytest.warns(errors.UntokenisedTextWarning) as caught:
         scores = rouge.Rouge("1").score([russian, example("a café", "the café")])
     assert re.findall(r"\d+", str(caught[0].message))[:2] == ["1", "2"]  # texts of pairs
     assert scores[0]["rouge1"].value == 0.0

@@ -6,10 +6,9 @@ from contextlib import suppress
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers import checkpoints
+from metrics.scorers import checkpoints, registry
 from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
-from metrics.scorers.registry import SCORERS, available, build
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, example, examples
@@ -174,8 +173,8 @@ def test_shares_lie_between_0_and_1_or_have_a_reason(scorer, text):
 
 def test_every_name_builds_a_scorer_of_that_name_with_a_signature_of_its_own():
     signatures = []
-    for name in SCORERS:
-        scorer = build(name)
+    for name in registry.SCORERS:
+        scorer = registry.build(name)
         assert scorer.name == scorer.outputs[0] == name
         with suppress(ModelUnavailableError):  # the model is not on this machine
             signatures.append(scorer.signature)
@@ -183,7 +182,7 @@ def test_every_name_builds_a_scorer_of_that_name_with_a_signature_of_its_own():
 
 
 def test_the_descriptions_say_what_each_metric_needs_and_gives():
-    described = {description.name: description for description in available()}
+    described = {description.name: description for description in registry.available()}
     assert described["rouge2"].needs == {"reference"}
     assert described["rouge2"].outputs[:3] == ("rouge2", "rouge2_precision", "rouge2_recall")
     assert described["rouge2"].requires == ""
@@ -199,13 +198,13 @@ def test_the_descriptions_say_what_each_metric_needs_and_gives():
 
 
 def test_parameters_reach_the_scorer_and_unknown_names_are_refused():
-    assert "nw:2" in build("chrf", word_order=2).signature
+    assert "nw:2" in registry.build("chrf", word_order=2).signature
     with refused(InvalidValue, "unknown_metric") as raised:
-        build("bleurt")
-    assert all(name in str(raised.value) for name in [*SCORERS, "bleurt"])
+        registry.build("bleurt")
+    assert all(name in str(raised.value) for name in [*registry.SCORERS, "bleurt"])
     for parameter in ({"stemmer": True}, {"variant": "2"}):
         with refused(InvalidValue, "unknown_parameter") as raised:
-            build("rouge1", **parameter)
+            registry.build("rouge1", **parameter)
         assert all(name in str(raised.value) for name in [*parameter, "tokenizer"])
 
 

@@ -11,10 +11,8 @@ import pytest
 from django.core.management import CommandError
 
 from accounts.roles import Scope
-from results import kinds
+from results import kinds, models
 from results.computing import compute_result
-from results.kinds import Chart, Chosen, Computed, Given, register_kind
-from results.models import Result
 from results.settings import Choice, Flag, Inputs, Number, setting
 from results.tables import Count, Estimate, Table, Text, sentence
 from retrieval.exceptions import RunsUnfit
@@ -52,11 +50,11 @@ class LengthKind(CollectionKind):
         )
     }
 
-    def check_request(self, chosen: Chosen, settings: Mapping[str, Any]) -> None:
+    def check_request(self, chosen: kinds.Chosen, settings: Mapping[str, Any]) -> None:
         if len(chosen["runs"]) < 2:
             raise RunsUnfit("Choose two runs.", code="too_few_runs")
 
-    def compute(self, given: Given[Collection]) -> Computed:
+    def compute(self, given: kinds.Given[Collection]) -> kinds.Computed:
         rows = [
             {
                 "run": one.name.upper() if given.settings["shouting"] else one.name,
@@ -69,16 +67,16 @@ class LengthKind(CollectionKind):
             for one in given.inputs
             if one.n_lines >= given.settings["least"]
         ]
-        return Computed(record={"runs": rows}, facts={"n_topics": 25}, notes=["Made up."])
+        return kinds.Computed(record={"runs": rows}, facts={"n_topics": 25}, notes=["Made up."])
 
-    def answer(self, result: Result) -> str:
+    def answer(self, result: models.Result) -> str:
         return sentence("counted", "{n} runs have lines.", n=len(result.record["runs"]))
 
-    def charts(self, result: Result) -> Iterator[Chart]:
+    def charts(self, result: models.Result) -> Iterator[kinds.Chart]:
         import pandas as pd
 
         frame = pd.DataFrame(result.record["runs"])
-        yield Chart("lines", "Lines", "Lines of runs", frame, partial(draw_lines, frame))
+        yield kinds.Chart("lines", "Lines", "Lines of runs", frame, partial(draw_lines, frame))
 
 
 def draw_lines(frame):
@@ -93,7 +91,7 @@ def _toy(monkeypatch):
     registry.job_kinds()
     monkeypatch.setattr(kinds, "_kinds", dict(kinds._kinds))
     monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
-    register_kind(LengthKind)
+    kinds.register_kind(LengthKind)
     handler = partial(compute_result, LengthKind())
     registry.register("measure_length", label="Counting", queue=registry.INTERACTIVE)(handler)
 
@@ -131,9 +129,9 @@ def test_its_page_has_a_form_of_its_settings_and_shows_the_result(rosa, collecti
 def test_the_same_is_computed_once_and_the_signature_names_the_settings(rosa, collection):
     for _again in range(2):
         rosa.post(PAGE, form_of(collection))
-    assert Result.objects.count() == 1
+    assert models.Result.objects.count() == 1
     rosa.post(PAGE, form_of(collection, shouting="on"))
-    assert Result.objects.count() == 2
+    assert models.Result.objects.count() == 2
     signature = rosa.get(PAGE).context["view"].signature
     assert signature.startswith("length|least:1|order:lines|shouting:yes|sha256:")
 
@@ -142,7 +140,7 @@ def test_its_tables_are_files(rosa, collection):
     rosa.post(PAGE, form_of(collection))
     where = "/collections/tracks/tables/length"
     rows = list(csv.reader(io.StringIO(rosa.get(f"{where}/runs.csv").content.decode())))
-    stored = Result.objects.get().record["runs"]
+    stored = models.Result.objects.get().record["runs"]
     written = [(row[0], float(row[2])) for row in rows[1:]]
     assert written == [(one["run"], one["share"]) for one in stored]
     beginnings = {"tex": "\\begin{table}", "md": "**Runs**"}
@@ -177,7 +175,7 @@ def test_programs_request_and_read_it(reader, collection):
 
 def test_a_command_computes_it(collection):
     printed = record_of("compute_result", "length", "tracks", "--least", "3", "--shouting")
-    assert printed["tables"]["runs"] == Result.objects.get().record["runs"]
+    assert printed["tables"]["runs"] == models.Result.objects.get().record["runs"]
     assert printed["settings"]["shouting"] is True
     assert printed["notes"] == ["Made up."]
     chosen = ("tracks", "--runs", "dense", "bm25")

@@ -8,8 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry
-from results.models import Result
-from results.shown import ShownResult
+from results import models, shown
 from retrieval.collections import remove_collection
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile
@@ -51,7 +50,7 @@ def test_a_large_collection_is_deleted_by_a_job_that_a_page_follows(
     assert job.state == Job.State.DONE
     assert "Tracks" in job.message
     assert job.n_done == job.n_total > 10
-    assert not Result.objects.exists()
+    assert not models.Result.objects.exists()
     assert not CollectionFile.objects.exists()
     entry = AuditEntry.objects.get(action="collection.delete", subject="tracks")
     assert (entry.details["name"], entry.actor) == ("Tracks", researcher)
@@ -102,7 +101,7 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, tracks):
     left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
     titles, *lines = csv.reader(io.StringIO(left_out))
     assert len(titles) == len(set(titles))
-    effects = ShownResult(Result.objects.get(kind="reuse")).rows["left_out"]
+    effects = shown.ShownResult(models.Result.objects.get(kind="reuse")).rows["left_out"]
     names = "mean mean_without change ci_low ci_high rank rank_without judged judged_without"
     for column, name in enumerate(names.split(), start=5):
         cells = [line[column] for line in lines]
@@ -132,16 +131,16 @@ def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, tracks, page
     if page in ("trust", "machine"):
         assert len({row["qrels"] for row in data}) == 3
     if page == "trust":
-        version = Result.objects.get(kind="comparison")
+        version = models.Result.objects.get(kind="comparison")
         qrels = {row["qrels"] for row in data}
         stored = {
             (one["run"], one["qrels"]): one["mean"]
-            for one in ShownResult(version).rows["rankings"]
+            for one in shown.ShownResult(version).rows["rankings"]
             if one["measure"] == "nDCG@10" and one["qrels"] in qrels
         }
         drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
         assert drawn == pytest.approx(stored)
     if page == "audit":
-        findings = ShownResult(Result.objects.get(kind="audit")).rows["findings"]
+        findings = shown.ShownResult(models.Result.objects.get(kind="audit")).rows["findings"]
         counted = {(one["file"], one["n"]) for one in findings}
         assert {(row["file"], int(row["n"])) for row in data} == counted

@@ -11,8 +11,7 @@ from tests.console.pages import answer_codes, refused_fields, words_of
 from tests.retrieval.collections import add_file, qrels_text, run_options, sent
 from tests.retrieval.conftest import easy_and_hard_topics, qrels_text as text_of_grades, record_of
 from tests.retrieval.pages.test_trust import form_of as form_of_files
-from work.models import Job
-from work.tasks import request_job
+from work import models, tasks
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 PAGE = "/collections/tracks/evaluation/"
@@ -134,7 +133,7 @@ def test_what_cannot_be_evaluated_is_refused_at_its_field(rosa, collection, more
     page = answer.content.decode()
     assert page.count('<details class="fold" open><summary>') == form.has_advanced_errors
     assert not Result.objects.exists()
-    assert not Job.objects.filter(kind="evaluate_collection").exists()
+    assert not models.Job.objects.filter(kind="evaluate_collection").exists()
 
 
 def test_measures_with_settings_are_typed_with_commas_between(rosa, collection):
@@ -179,10 +178,10 @@ def test_the_tables_are_handed_out_in_their_forms(rosa, evaluated):
 
 def test_what_is_to_be_computed_of_a_deleted_collection_is_refused_once(rosa, collection):
     rosa.post(PAGE, form_of(collection))
-    arguments = Job.objects.get().arguments
+    arguments = models.Job.objects.get().arguments
     collection.delete()
-    request_job(kind=EVALUATE, subject="of-nothing", arguments=arguments, requested_by=None)
-    job = Job.objects.get(subject="of-nothing")
+    tasks.request_job(kind=EVALUATE, subject="of-nothing", arguments=arguments, requested_by=None)
+    job = models.Job.objects.get(subject="of-nothing")
     assert (job.state, job.attempts) == ("failed", 1)
 
 
@@ -262,7 +261,7 @@ def test_topics_are_weighed_by_a_samples_probabilities_as_by_the_command(
 def test_a_topic_that_the_sample_did_not_draw_has_no_weight(rosa, collection, sample):
     SampledTarget.objects.filter(topic="t3").delete()
     rosa.post(PAGE, form_of(collection, weights=sample.pk))
-    job = Job.objects.get(kind=EVALUATE)
-    assert job.state == Job.State.FAILED
+    job = models.Job.objects.get(kind=EVALUATE)
+    assert job.state == models.Job.State.FAILED
     assert "t3" in job.message
     assert str(rosa.get(PAGE).context["form"]["weights"].value()) == str(sample.pk)

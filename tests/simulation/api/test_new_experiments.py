@@ -1,7 +1,6 @@
 import pytest
 
-from accounts.models import AuditEntry
-from accounts.roles import PERMISSIONS, Permission, Role, Scope
+from accounts import models, roles
 from annotation.label_sets import Rule, make_label_set
 from results.models import Result
 from simulation.models import StoredCatalogue, StoredExperiment
@@ -12,7 +11,7 @@ from tests.console.api.conftest import program_of
 from tests.retrieval.collections import filled_collection
 from tests.simulation.api.test_experiments import ALL, SHORT
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("_immediate_tasks")]
 
 
 @pytest.fixture
@@ -25,7 +24,6 @@ def alternatives(team, users):
     return study
 
 
-@pytest.mark.slow
 def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, users, alternatives):
     filled_collection(team, users["owner"])
     of = [
@@ -52,7 +50,6 @@ def test_an_experiment_is_made_of_labels_of_a_round_or_of_qrels(reader, team, us
     assert StoredCatalogue.objects.filter(kind="stand-in").count() == 2
 
 
-@pytest.mark.slow
 def test_one_key_makes_one_experiment_whose_settings_are_as_the_page_begins(reader, alternatives):
     body = {"name": "Pools", "study": "pools"}
     answers = [reader.send("post", ALL, body, **{"Idempotency-Key": "k"}) for _ in range(2)]
@@ -72,10 +69,9 @@ def test_one_key_makes_one_experiment_whose_settings_are_as_the_page_begins(read
     # The same settings make one run.
     runs = [reader.send("post", f"{ALL}pools/runs/", SHORT).json()["number"] for _ in range(2)]
     assert runs == [2, 2]
-    assert AuditEntry.objects.filter(action="experiment.run").count() == 2
+    assert models.AuditEntry.objects.filter(action="experiment.run").count() == 2
 
 
-@pytest.mark.slow
 def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives):
     for body, field in (
         ({"study": "pools"}, "name"),
@@ -95,7 +91,6 @@ def test_judgments_that_are_not_there_are_refused_by_field(reader, alternatives)
     assert not StoredExperiment.objects.exists()
 
 
-@pytest.mark.slow
 def test_only_who_may_analyse_makes_an_experiment_and_on_no_other_teams_catalogue(
     alternatives, team, users
 ):
@@ -103,20 +98,20 @@ def test_only_who_may_analyse_makes_an_experiment_and_on_no_other_teams_catalogu
         team=users["other_team"].memberships.get().team, n_items=100, actor=users["other_team"]
     )
     body = {"name": "x", "study": "pools"}
-    for role in Role:
-        answer = program_of(users[role.value], *Scope).send("post", ALL, body)
-        permissions = PERMISSIONS[role]
-        if Permission.ANALYSE in permissions and Permission.VIEW_SYSTEMS in permissions:
+    for role in roles.Role:
+        answer = program_of(users[role.value], *roles.Scope).send("post", ALL, body)
+        permissions = roles.PERMISSIONS[role]
+        if roles.Permission.ANALYSE in permissions and roles.Permission.VIEW_SYSTEMS in permissions:
             assert answer.status_code == 201, role
         else:
             assert answer.status_code in (403, 404), role
-    answer = program_of(users["other_team"], *Scope).send("post", ALL, body)
+    answer = program_of(users["other_team"], *roles.Scope).send("post", ALL, body)
     assert answer.status_code == 404
-    answer = program_of(users["owner"], *Scope).send(
+    answer = program_of(users["owner"], *roles.Scope).send(
         "post", ALL, body | {"catalogue": str(other.pk)}
     )
     assert (answer.status_code, answer.json()["code"]) == (400, "catalogue_unfit")
-    answer = program_of(users["owner"], *Scope).send(
+    answer = program_of(users["owner"], *roles.Scope).send(
         "post", ALL, body | {"catalogue": "99999999999999999999"}
     )
     assert answer.status_code == 400

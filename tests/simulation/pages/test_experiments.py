@@ -13,14 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry
-from simulation import models
+from simulation import models, stored_catalogues
 from simulation.pages.forms import RunForm, initial_of
 from simulation.pages.view import ExperimentAnswer
-from simulation.stored_catalogues import packed, read_stored
 from simulation.stored_experiments import request_run
 from tests.codes import field_codes, message_codes
-from tests.console.addresses import EXPERIMENTS, address
-from tests.console.pages import refused_fields, rows_alike
+from tests.console import addresses, pages
 from tests.retrieval.collections import sent
 from tests.simulation.stored import RULES, saved
 
@@ -38,7 +36,7 @@ FORM = {
 
 
 def test_the_page_says_what_may_be_concluded_and_what_its_charts_show(rosa, shoes):
-    page = rosa.get(address("experiment"))
+    page = rosa.get(addresses.address("experiment"))
     view = page.context["view"]
     first = view.answer.first_sentence
     assert first.code == "best"
@@ -51,7 +49,7 @@ def test_the_page_says_what_may_be_concluded_and_what_its_charts_show(rosa, shoe
     assert any("random" in one for one in causes)
     for name in ("every-turn", "causes", "switches", "comparisons", "sensitivity"):
         assert f'id="{name}"' in page.content.decode()
-    assert rows_alike(page.content.decode()) == []
+    assert pages.rows_alike(page.content.decode()) == []
     last = [row for row in view.run.last.values() if row.measure == view.measure]
     for chart in view.figures.values():
         assert view.measure in chart.summary
@@ -64,14 +62,14 @@ def test_the_page_says_what_may_be_concluded_and_what_its_charts_show(rosa, shoe
     "name", ["experiment", "experiment-progress", "experiment-delete", "experiment-download"]
 )
 def test_a_page_asks_the_database_a_few_things(rosa, shoes, name):
-    where = address(name)
+    where = addresses.address(name)
     rosa.get(where)
     with CaptureQueriesContext(connection) as queries:
         assert rosa.get(where).getvalue() is not None
     assert len(queries) <= MOST_STATEMENTS + 3 * (name == "experiment-download")
 
 
-@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+@pytest.mark.parametrize("name", sorted(addresses.EXPERIMENTS))
 def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, shoes, recommender, name):
     where = reverse(f"console:{name}")
     with CaptureQueriesContext(connection) as queries:
@@ -81,7 +79,7 @@ def test_a_list_or_a_form_asks_the_database_a_few_things(rosa, shoes, recommende
 
 def test_pictures_have_the_rows_that_they_show(rosa, shoes):
     def picture(chart, form="csv"):
-        return rosa.get(address("experiment-picture", chart=chart, form=form))
+        return rosa.get(addresses.address("experiment-picture", chart=chart, form=form))
 
     for chart, n_rows in (("turns", 2 * 5 * 7), ("tolerance", 2 * 4), ("p-switch", 2 * 2)):
         assert len(picture(chart).content.splitlines()) == n_rows + 1, chart
@@ -91,7 +89,7 @@ def test_pictures_have_the_rows_that_they_show(rosa, shoes):
 
 def test_files_hold_what_the_page_shows(rosa, shoes):
     def content(name):
-        return rosa.get(address("experiment-download", name=name)).getvalue().decode()
+        return rosa.get(addresses.address("experiment-download", name=name)).getvalue().decode()
 
     rows = [json.loads(line) for line in content("turns.jsonl").splitlines()]
     assert len(rows) == 2 * 5 * 3 * 7
@@ -110,13 +108,13 @@ def test_files_hold_what_the_page_shows(rosa, shoes):
     assert len(ends) == 2 * 5 * 2 * 30
     assert {row["turn"] for row in dialogues} == set(range(8))
     assert AuditEntry.objects.filter(action="export").count() == 6
-    assert rosa.get(address("experiment-download", name="nothing.csv")).status_code == 404
+    assert rosa.get(addresses.address("experiment-download", name="nothing.csv")).status_code == 404
 
 
 def test_checking_another_run_refuses_what_running_would(rosa, shoes):
-    where = address("experiment")
+    where = addresses.address("experiment")
     refused = rosa.post(where, FORM | {"check": "1", "relevant_from": "2"})
-    assert refused_fields(refused) == {"__all__": ["experiment_unfit"]}
+    assert pages.refused_fields(refused) == {"__all__": ["experiment_unfit"]}
     # A control that accepts more and never switches may be run, and is named.
     control = {"kinds": ["tol"], "tolerances": "2, 5"}
     checked = rosa.post(where, FORM | control | {"check": "1"}).context
@@ -132,7 +130,7 @@ def test_a_catalogue_is_sent_listed_and_deleted_while_nothing_rests_on_it(rosa, 
     page = rosa.get(where).content.decode()
     used = reverse("console:catalogue-delete", args=[shoes.catalogue_id])
     assert used not in page  # an experiment rests on it
-    file = packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": saved(np.eye(3))})
+    file = stored_catalogues.packed({"ids.txt": b"a\nb\nc\n", "embeddings.npy": saved(np.eye(3))})
     data = {"team": team.pk, "file": sent("boots.zip", file)}
     assert rosa.post(where, data).status_code == 302
     row = models.StoredCatalogue.objects.get(name="boots.zip")
@@ -154,7 +152,7 @@ def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(ros
     row = models.StoredCatalogue.objects.get(n_items=60)
     assert answer.url == reverse("console:catalogue", args=[row.pk])
     page = rosa.get(f"{answer.url}?page=2").content.decode()
-    items = read_stored(row)
+    items = stored_catalogues.read_stored(row)
     assert ("shoe-000059" in page, "shoe-000049" in page) == (True, False)
     assert items.words(59) in page
 
@@ -171,7 +169,7 @@ def test_a_drawn_catalogue_gives_ids_and_pictures_for_a_study_that_judges_it(ros
     assert [one.details["file"] for one in exports] == ["items.csv", "pictures.zip"]
     assert rosa.get(reverse("console:catalogue-download", args=[row.pk, "else"])).status_code == 404
     refused = rosa.post(where, {"draw": "1", "team": team.pk, "n_items": "1", "seed": "3"})
-    assert refused_fields(refused, "drawn_form") == {"n_items": ["min_value"]}
+    assert pages.refused_fields(refused, "drawn_form") == {"n_items": ["min_value"]}
 
 
 @pytest.mark.slow
@@ -236,7 +234,7 @@ def test_the_page_of_a_mixed_table_has_the_articles_improvement(rosa, users, sho
 )
 def test_users_that_the_settings_cannot_say_are_named(rosa, users, shoes, users_of_run, again):
     request_run(experiment=shoes, rules=RULES | {"users": users_of_run}, actor=users["owner"])
-    page = rosa.get(address("experiment"))
+    page = rosa.get(addresses.address("experiment"))
     assert "; ".join(page.context["other_users"]).startswith(again)
     assert bool(page.context["other_users"]) == bool(again)
     assert not again or "; ".join(users_of_run) in page.content.decode()

@@ -5,8 +5,7 @@ import pytest
 from django.urls import reverse, reverse_lazy
 
 from accounts.models import AuditEntry
-from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study
+from annotation import label_sets, models
 from simulation.models import StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.stored_experiments import request_run
 from tests.annotation.studies import rate, rating_study
@@ -24,14 +23,14 @@ def stored_judged(stored_users):
     for person in ("Ann", "Bob", "Cyd"):
         for position in range(12):
             rate(study, person, f"d{position}", {"alpha": 90, "beta": 20})
-    Study.objects.filter(pk=study.pk).update(kind=Study.Kind.ALTERNATIVES)
-    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    models.Study.objects.filter(pk=study.pk).update(kind=models.Study.Kind.ALTERNATIVES)
+    label_sets.make_label_set(question=study.questions.get(), rule=label_sets.Rule("mean"))
     return study
 
 
 @pytest.fixture
 def judged(stored_judged, db):
-    return Study.objects.get(pk=stored_judged.pk)
+    return models.Study.objects.get(pk=stored_judged.pk)
 
 
 NEW = reverse_lazy("console:new-experiment")

@@ -3,8 +3,7 @@ import json
 import pytest
 from django.core.management import CommandError
 
-from annotation.flags import count_judgments_change, unflag_submissions
-from annotation.models import Study, Submission
+from annotation import flags, models
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
 from console.glossary import ALPHA
 from metrics.stored_scores import write_scores
@@ -18,7 +17,7 @@ from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db
 
-APPROVED, REJECTED = Submission.Status.APPROVED, Submission.Status.REJECTED
+APPROVED, REJECTED = models.Submission.Status.APPROVED, models.Submission.Status.REJECTED
 
 
 def alpha_of(study):
@@ -41,16 +40,16 @@ def rows_of(study, **which):
 
 
 def fingerprint(study, kind=ValidationKind):
-    counted = Study.objects.only("judgments_version", "scores_version")
+    counted = models.Study.objects.only("judgments_version", "scores_version")
     return kind().fingerprint(counted.get(pk=study.pk))
 
 
 def set_status(status, **which):
     """As whoever decides on submissions does."""
-    submissions = Submission.objects.filter(**which)
+    submissions = models.Submission.objects.filter(**which)
     studies = set(submissions.values_list("item__study", flat=True))
     submissions.update(status=status)
-    count_judgments_change(study_ids=studies)
+    flags.count_judgments_change(study_ids=studies)
 
 
 def test_an_unchanged_study_is_read_once(django_assert_num_queries):
@@ -84,18 +83,18 @@ def test_rejected_withdrawn_and_new_submissions_change_the_agreement_shown():
     rate(study, "Cyd", "d0", {"alpha": 90, "beta": 10})
     assert alpha_of(study)["value"] < before["value"]
     other = rated_study("other")
-    Submission.objects.of(other).filter(item__key="d1", annotator__pseudonym="Ann").delete()
-    count_judgments_change(study_ids=[other.pk])
+    models.Submission.objects.of(other).filter(item__key="d1", annotator__pseudonym="Ann").delete()
+    flags.count_judgments_change(study_ids=[other.pk])
     assert alpha_of(other)["n_labels"] == before["n_labels"] - 2
 
 
 def test_a_doubted_submission_makes_the_results_anew():
     study = rated_study()
     before = fingerprint(study)
-    doubt(Submission.objects.first())
+    doubt(models.Submission.objects.first())
     assert fingerprint(study) != before
     doubted_only = fingerprint(study)
-    unflag_submissions(submissions=Submission.objects.all())
+    flags.unflag_submissions(submissions=models.Submission.objects.all())
     assert fingerprint(study) not in (before, doubted_only)
     # Scores leave the agreement as it is.
     before = (
@@ -110,7 +109,7 @@ def test_a_doubted_submission_makes_the_results_anew():
 @pytest.mark.parametrize("n_items", [3, 30])
 def test_a_fingerprint_costs_the_same_however_much_there_is(n_items, django_assert_num_queries):
     study = rated_study(n_items=n_items)
-    doubt(*Submission.objects.all())
+    doubt(*models.Submission.objects.all())
     with django_assert_num_queries(1) as queries:
         fingerprint(study)
     assert len(queries[0]["sql"]) < 400

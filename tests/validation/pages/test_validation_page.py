@@ -14,16 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import Study
+from annotation import models, study_facts
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import REPORT, VALIDATION
 from metrics.stored_scores import write_scores
 from results.models import ResultPart
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console import filled, pages
 from tests.console.conftest import PASSWORD
-from tests.console.filled import add_batch, add_scores, scored_study, store_validation
-from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
 from validation.documents.metrics_answers import measure_name
 from validation.pages.metric_agreement import TABLES
@@ -36,7 +34,7 @@ CHARTS = ["heat-map", "forest", "significance", "ranks", "scatter"]
 
 @pytest.fixture
 def study(researcher):
-    return scored_study(
+    return filled.scored_study(
         owner=researcher,
         questions=("empathy", "tone"),
         conditions=("calm", "cross"),
@@ -55,7 +53,7 @@ def html(browser, study):
 
 @pytest.mark.slow
 def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fetch, study):
-    find_study_kind(VALIDATION).compute_now(study)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     for chart in CHARTS:
         for theme, ground in (("light", "#ffffff"), ("dark", "#14171a")):
             spec = json.loads(fetch(study, chart, "json", theme=theme).content)
@@ -66,7 +64,7 @@ def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fe
         assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}.svg"'
     assert fetch(study, "forest", "png").content.startswith(b"\x89PNG")
     assert fetch(study, "forest", "pdf").content.startswith(b"%PDF")
-    find_study_kind(VALIDATION).compute_now(study)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     values = {
         (row.metric, row.level, row.coefficient, row.by): row.value
         for row in StoredResults(list_validations(study).get()).rows(
@@ -74,18 +72,18 @@ def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fe
         )
     }
     query = {"question": "tone", "level": "pooled", "coefficient": "pearson", "condition": "cross"}
-    rows = rows_of(fetch(study, "forest", "csv", **query))
+    rows = pages.rows_of(fetch(study, "forest", "csv", **query))
     assert {row["metric"]: float(row["value"]) for row in rows} == {
         metric: values[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
     }
-    points = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
+    points = pages.rows_of(fetch(study, "scatter", "csv", metric="bleu"))
     assert len(points) == 6  # a point for each candidate
     assert {row["item"] for row in points} == {"d0", "d1", "d2"}
 
 
 @pytest.mark.slow
 def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study):
-    store_validation(study, confidence=0.975, n_resamples=20)
+    filled.store_validation(study, confidence=0.975, n_resamples=20)
     page = page_text(study, "validation")
     assert page.count("97.5 %") >= 3
     assert not re.search(r"\b9[58] ?%", page)
@@ -94,7 +92,7 @@ def test_intervals_are_said_to_be_of_the_level_that_they_are_of(page_text, study
 @pytest.mark.slow
 def test_what_is_not_there_is_not_found(fetch, study, rosa):
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
-    find_study_kind(VALIDATION).compute_now(study)
+    find_study_kind(study_facts.VALIDATION).compute_now(study)
     assert fetch(study, "pie", "json").status_code == 404
     assert fetch(study, "forest", "exe").status_code == 404
     where = reverse("console:validation", args=[study.slug])
@@ -120,7 +118,7 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_
 def test_one_metric_is_not_tested_and_one_system_is_not_ranked(
     rosa, fetch, researcher, systems, chart
 ):
-    study = scored_study("alone", owner=researcher, systems=systems)
+    study = filled.scored_study("alone", owner=researcher, systems=systems)
     assert f'id="{chart}"' not in html(rosa, study)
     assert fetch(study, chart, "json").status_code == 404
 
@@ -145,16 +143,16 @@ def test_the_report_can_be_taken_away_in_every_form_and_begins_as_the_metrics_pa
     ElementTree.fromstring(html.content.decode().removeprefix("<!DOCTYPE html>\n"))
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
     page_text(study, "validation")
-    find_study_kind(REPORT).compute_now(study)
+    find_study_kind(study_facts.REPORT).compute_now(study)
     content = ResultPart.objects.get(name="report.html").content.decode()
-    beginning = words_of(content.partition("<section")[0])
+    beginning = pages.words_of(content.partition("<section")[0])
     where = reverse("console:validation", args=[study.slug])
     for question in ("empathy", "tone"):
         best = rosa.get(where, {"question": question}).context["view"].best
         assert measure_name(best.best_records[0]) in best.estimate
         assert f"{question}: {best.answer}" in unescape(beginning)
         for part in (best.answer, best.estimate):
-            assert part in words_of(content)
+            assert part in pages.words_of(content)
 
 
 def test_without_scores_there_is_nothing_to_report(rosa, researcher):
@@ -170,10 +168,10 @@ def test_the_report_command_prints_what_buying_more_costs_beside_its_files(resea
     for person, values in {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}.items():
         for item, lead in zip(study.items.all(), values, strict=True):
             rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
-    add_scores(study)
+    filled.add_scores(study)
     options = {"output": tmp_path, "format": ["md"], "json": True}
     assert json.loads(command_output("report", "close", **options))["prices"] == {}
-    add_batch(study)
+    filled.add_batch(study)
     [price] = json.loads(command_output("report", "close", **options))["prices"].values()
     assert "$0.10" in price
     assert price in command_output("report", "close", **(options | {"json": False}))
@@ -215,13 +213,13 @@ def stored_sized(stored_for_module):
             values=scores,
             is_primary=at < PRIMARY,
         )
-    find_study_kind(VALIDATION).compute_now(row)
+    find_study_kind(study_facts.VALIDATION).compute_now(row)
     return row
 
 
 @pytest.fixture
 def sized(stored_sized, db):
-    return Study.objects.get(pk=stored_sized.pk)
+    return models.Study.objects.get(pk=stored_sized.pk)
 
 
 def get(client, address, **headers):
@@ -284,7 +282,7 @@ def test_another_version_is_another_etag(rosa, sized):
     where = reverse("console:validation-picture", args=[sized.slug, "forest", "json"])
     before = rosa.get(where)["ETag"]
     write_scores(study=sized, metric="m0", signature="m0|v:1", values={("d0", "alpha"): 500.0})
-    find_study_kind(VALIDATION).compute_now(sized)
+    find_study_kind(study_facts.VALIDATION).compute_now(sized)
     answer = rosa.get(where, headers={"if-none-match": before})
     assert answer.status_code == 200
     assert answer["ETag"] != before

@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 from error_codes import InvalidValue
-from metrics.scorers.errors import BudgetSpentError, EndpointRefusedError
+from metrics.scorers import errors, registry
 from metrics.scorers.judges import readings
 from metrics.scorers.judges.budget import Budget, Prices
 from metrics.scorers.judges.capabilities import capabilities_of, probe, stored_capabilities
@@ -18,7 +18,6 @@ from metrics.scorers.judges.geval import PRESETS, GEval, GEvalSettings, with_ste
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.judges.readings import Reply, read_rating
 from metrics.scorers.judges.samples import Sample, from_samples, from_tokens
-from metrics.scorers.registry import build
 from metrics.scorers.scorer import Example
 from stats.correlation import correlation_at_level
 from tests.codes import refused
@@ -164,7 +163,7 @@ def test_log_probabilities_weigh_the_levels_of_one_reply(foreign):
     assert "distribution:logprobs" in judge.signature
     (scores,) = judge.score([TURN])
     assert scores["geval"].reason.code == "too_little_mass"
-    with refused(EndpointRefusedError, "no_logprobs"):
+    with refused(errors.EndpointRefusedError, "no_logprobs"):
         judge.score([TURN])
 
 
@@ -207,21 +206,21 @@ def test_the_cost_is_estimated_before_and_the_cap_is_kept(foreign):
     assert estimate.usd == Decimal(estimate.prompt_tokens + 2 * 20 * 64) / 1_000_000
     assert foreign.bodies == []
     assert [scores["judge"].value for scores in judge.score([TURN] * 8)] == [80] * 8
-    with refused(BudgetSpentError, "requests_spent"):
+    with refused(errors.BudgetSpentError, "requests_spent"):
         judge.score([TURN] * 8)
     assert len(foreign.bodies) == 8
 
 
 def test_a_failing_endpoint_stops_the_batch_and_blank_steps_or_no_endpoint_are_refused(foreign):
     foreign.says(error(401))
-    with refused(EndpointRefusedError, "status_401"):
+    with refused(errors.EndpointRefusedError, "status_401"):
         Grade(client=foreign.client(concurrency=1)).score([TURN] * 8)
     assert len(foreign.bodies) < 8
     foreign.says(chat("  "))
-    with refused(EndpointRefusedError, "no_steps"):
+    with refused(errors.EndpointRefusedError, "no_steps"):
         with_steps(TONE, foreign.client())
-    with refused(EndpointRefusedError, "no_endpoint"):
-        build("judge").score([TURN])
+    with refused(errors.EndpointRefusedError, "no_endpoint"):
+        registry.build("judge").score([TURN])
 
 
 def full(number: int, body: dict) -> Says:
@@ -295,15 +294,15 @@ def test_settings_survive_json_and_what_are_none_is_refused():
 
 
 def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
-    assert "aspect:Groundedness" in build("geval", settings="groundedness").signature
+    assert "aspect:Groundedness" in registry.build("geval", settings="groundedness").signature
     path = tmp_path / "grade.json"
     path.write_text(GradeSettings(temperature=0.0).to_json())
-    assert "temperature:0|" in build("judge", settings=str(path)).signature
+    assert "temperature:0|" in registry.build("judge", settings=str(path)).signature
     with refused(InvalidValue, "unknown_settings"):
-        build("geval", settings="no such thing")
+        registry.build("geval", settings="no such thing")
     path.write_text('{"colour": 1}')
     with refused(InvalidValue, "settings_unfit"):
-        build("judge", settings=str(path))
+        registry.build("judge", settings=str(path))
     path.write_text(TONE.to_json(), encoding="utf-8-sig")  # with a byte order mark
     assert GEvalSettings.from_file(str(path)) == TONE
 
