@@ -7,13 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Candidate, Item, Study
-from hits.calls import SILENT_FOR, Publisher, match_published
-from hits.connections import site_connection
-from hits.exceptions import BatchUnfit, MarketplaceRefused, MarketplaceUnreachable, QuestionTooLarge
+from hits import calls, connections, exceptions, plans, readiness
 from hits.models import Batch, Connection, Hit
-from hits.plans import draft_batch
 from hits.publications import publish_batch
-from hits.readiness import CHUNK
 from hits.wages import estimated_duration, study_texts
 from marketplace.models import Hit as MarketplaceHit, HitType, Requester
 from marketplace.money.transfers import deposit
@@ -71,7 +67,7 @@ def test_every_item_becomes_a_hit_with_the_batchs_settings_once(study, client):
     assert "Context 0" not in question
     # Another round at another reward has a HIT type and HITs of its own.
     other = batch_of(study, reward_usd="0.11", round=2)
-    assert (match_published(batch=other, client=client), hit_ids(other)) == (0, ["", "", ""])
+    assert (calls.match_published(batch=other, client=client), hit_ids(other)) == (0, ["", "", ""])
     publish_batch(batch=other, client=client)
     assert other.hit_type_id != batch.hit_type_id
 
@@ -83,7 +79,7 @@ def test_every_item_becomes_a_hit_with_the_batchs_settings_once(study, client):
 def test_a_stopped_publication_goes_on_where_it_was(study, wire, client, fault):
     batch = batch_of(study)
     wire.fail(CREATE, fault, at=2)
-    with pytest.raises((MarketplaceUnreachable, MarketplaceRefused)):
+    with pytest.raises((exceptions.MarketplaceUnreachable, exceptions.MarketplaceRefused)):
         publish_batch(batch=batch, client=client)
     before, there = hit_ids(batch), {hit["HITId"] for hit in hits_there(client)}
     assert [bool(hit_id) for hit_id in before] == [True, False, False]
@@ -109,13 +105,13 @@ def test_a_hit_has_one_token_and_one_annotation_for_good(study):
 def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire, client):
     batch = batch_of(study)
     wire.fail(CREATE, answer_lost, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
     hit_id = hits_there(client)[0]["HITId"]
     # A second attempt does not prolong the day.
     long_ago(batch, hours=15)
     wire.fail(CREATE, unreachable, at=1)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
     assert timezone.now() - batch.publishing_started_at > timedelta(hours=14)
     long_ago(batch, days=2)
@@ -131,7 +127,7 @@ def test_tokens_are_relied_on_for_twenty_hours_only(study, wire, client, hours, 
     """A day less four hours: what one attempt may take from its first HIT to its last."""
     batch = batch_of(study)
     wire.fail(CREATE, unreachable, at=2)
-    with pytest.raises(MarketplaceUnreachable):
+    with pytest.raises(exceptions.MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
     long_ago(batch, hours=hours)
     publish_batch(batch=batch, client=client)
@@ -145,12 +141,12 @@ def test_a_lost_hit_is_found_on_a_later_page_too(client):
     oldest = Hit.objects.of(batch).order_by("pk")[:2]
     before = hit_ids(batch)
     Hit.objects.filter(pk__in=[hit.pk for hit in oldest]).update(hit_id="")
-    assert (match_published(batch=batch, client=client), hit_ids(batch)) == (2, before)
+    assert (calls.match_published(batch=batch, client=client), hit_ids(batch)) == (2, before)
 
 
 def test_where_money_runs_out_the_rest_waits_for_more(study, client):
     batch = batch_of(study, reward_usd="2.00", max_assignments=2)
-    with pytest.raises(MarketplaceRefused) as error:
+    with pytest.raises(exceptions.MarketplaceRefused) as error:
         publish_batch(batch=batch, client=client)
     assert error.value.has_code("InsufficientFunds")
     assert [bool(hit_id) for hit_id in hit_ids(batch)] == [True, True, False]
@@ -191,8 +187,8 @@ def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study
         is_amount = name == "reward_usd" and value != "1000000"
         settings = {"reward_usd": "0.10", "title": "Rate", "description": "Rate.", name: value}
         settings["reward_usd"] = Decimal(settings["reward_usd"])
-        with refused(BatchUnfit, "reward" if is_amount else "settings") as error:
-            draft_batch(study=study, **settings)
+        with refused(exceptions.BatchUnfit, "reward" if is_amount else "settings") as error:
+            plans.draft_batch(study=study, **settings)
         assert all(text in str(error.value) for text in (shown, "" if is_amount else f"{name}: "))
         assert not Batch.objects.exists()
 
@@ -200,21 +196,21 @@ def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study
 def test_a_draft_of_what_is_planned_already_is_that_batch(study):
     first = batch_of(study)
     assert batch_of(study) == first
-    with refused(BatchUnfit, "round_exists") as error:
+    with refused(exceptions.BatchUnfit, "round_exists") as error:
         batch_of(study, reward_usd="0.20")
     assert "0.10" in str(error.value)
     facts = {"title": "T", "description": "D", "reward_usd": Decimal(1)}
     with pytest.raises(IntegrityError), transaction.atomic():
-        Batch.objects.create(study=study, connection=site_connection(), **facts)
+        Batch.objects.create(study=study, connection=connections.site_connection(), **facts)
     elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
     assert batch_of(study, connection=elsewhere) != first
 
 
 def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client, monkeypatch):
     batch = batch_of(study)
-    assert Publisher(batch).claim()
-    assert not Publisher(batch).claim()
-    Batch.objects.update(publisher_seen_at=timezone.now() - SILENT_FOR - timedelta(seconds=1))
+    assert calls.Publisher(batch).claim()
+    assert not calls.Publisher(batch).claim()
+    Batch.objects.update(publisher_seen_at=timezone.now() - calls.SILENT_FOR - timedelta(seconds=1))
     monkeypatch.setattr("hits.calls.RENEWED_EVERY", timedelta(0))
     seen_at = []
 
@@ -230,21 +226,21 @@ def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client, m
 
 def test_an_item_that_makes_no_page_stops_the_batch_before_its_first_hit(study):
     empty = Study.objects.create(slug="empty", title="Empty", kind=Study.Kind.RATING)
-    with refused(BatchUnfit, "no_items"):
+    with refused(exceptions.BatchUnfit, "no_items"):
         batch_of(empty)
     item = study.items.get(key="d2")
     Item.objects.filter(pk=item.pk).update(context="long " * 20_000)
-    with pytest.raises(QuestionTooLarge) as error:
+    with pytest.raises(exceptions.QuestionTooLarge) as error:
         batch_of(study)
     assert "d2" in str(error.value)
     Item.objects.filter(pk=item.pk).update(context="")
     bare = Item.objects.create(study=study, key="bare", position=9)
-    with refused(BatchUnfit, "no_candidates") as error:
+    with refused(exceptions.BatchUnfit, "no_candidates") as error:
         batch_of(study)
     assert "bare" in str(error.value)
     bare.delete()
     study.questions.all().delete()
-    with refused(BatchUnfit, "no_question"):
+    with refused(exceptions.BatchUnfit, "no_question"):
         batch_of(study)
     assert not Batch.objects.exists()
 
@@ -255,7 +251,7 @@ def picture_queries(queries: CaptureQueriesContext) -> int:
 
 @pytest.mark.slow
 def test_pages_and_pictures_are_in_memory_a_chunk_at_a_time(client):
-    study = rating_study(n_items=2 * CHUNK + 1, systems=["alpha"])
+    study = rating_study(n_items=2 * readiness.CHUNK + 1, systems=["alpha"])
     for number, candidate in enumerate(Candidate.objects.filter(item__study=study)):
         candidate.picture = picture(number % 5)
         candidate.save()

@@ -8,8 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from annotation import models
-from annotation.check_placement import example_questions
+from annotation import check_placement, models, study_files
 from annotation.flags import store_evidence
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.protocols.documents import plain_document, read_document
@@ -30,24 +29,16 @@ from annotation.protocols.templates import write_yaml
 from annotation.protocols.validation import document_faults, source_faults
 from annotation.protocols.versions import save_draft, write_columns
 from annotation.result_kinds.agreement import AgreementKind
-from annotation.study_files import file_names, study_download
-from hits import connections
+from hits import collect, connections, drafts, exceptions, requirements
 from hits.answers import read_answer_text
-from hits.collect import collect_batch
-from hits.connections import fetch_shared_devices
 from hits.contacts import record_of
 from hits.crowd.simulated import FaultyAnswers, SimulatedAnswers
-from hits.drafts import unflagged_assignments
-from hits.exceptions import AnswerUnreadable, MarketplaceFault
 from hits.models import Assignment, Batch, Exclusion, Hit, Worker, WorkerClearance
+from hits.pages import evidence, terms
 from hits.pages.desk import desk_facts, queue_of
-from hits.pages.evidence import _dots
-from hits.pages.terms import second_round
 from hits.questions import task_page
-from hits.requirements import clear_workers
 from marketplace.exceptions import MarketplaceError
-from tests.annotation.importing import command_output
-from tests.annotation.studies import alternatives_study, rating_study
+from tests.annotation import importing, studies
 from tests.codes import codes_of, refused
 from tests.hits.test_questions import task_of
 from tests.hits.work import batch_of, hand_in, hit_on, published_batch
@@ -68,7 +59,7 @@ def document(*checks: Check, **fields) -> ProtocolDocument:
 
 
 def checked_study(*checks: Check, n_items: int = 4, **fields):
-    study = rating_study(n_items=n_items)
+    study = studies.rating_study(n_items=n_items)
     # Long enough for a stretch of words to be replaced.
     for item in study.items.all():
         for candidate in item.candidates.all():
@@ -100,7 +91,7 @@ def checked_work(client, ann, bob, *checks, n_items=4, **fields):
     for hit in Hit.objects.of(batch):
         submit(ann, hit.hit_id, worked_seconds=60, answer=answer(hit, careful))
         submit(bob, hit.hit_id, worked_seconds=60, answer=answer(hit, lambda each: 50))
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert collect.collect_batch(batch=batch, client=client).n_unreadable == 0
     return study
 
 
@@ -145,7 +136,7 @@ def test_answers_to_checks_are_scored_are_no_judgments_and_hold_work_from_rules(
     [whole] = preview(study, with_held=True)
     assert whole["would_approve"] == 8
     held = set(Assignment.objects.held().values_list("pk", flat=True))
-    taken = {one.pk for one in unflagged_assignments(study, hours=-1)}
+    taken = {one.pk for one in drafts.unflagged_assignments(study, hours=-1)}
     assert len(held) == 2
     assert taken
     assert not held & taken
@@ -171,7 +162,7 @@ def test_what_a_check_cannot_be_is_refused():
 
 @pytest.mark.django_db
 def test_known_pictures_are_placed_in_another_pool():
-    study = alternatives_study()
+    study = studies.alternatives_study()
     question = ProtocolQuestion("acceptable", "selection", "Which?")
     other = CheckCase(item="boot", source_item="gown", source_candidate="coat")
     check = Check("known_other", share=1.0, cases=(other,))
@@ -199,7 +190,7 @@ BEST = ProtocolQuestion("best", "preference", "Which is best?", ties=True)
 
 
 def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(client, ann, bob):
-    study = rating_study(n_items=4)
+    study = studies.rating_study(n_items=4)
     draft = ProtocolDocument((LINE, GUIDE, BEST, AGAIN), title="Rate")
     assert document_faults(plain_document(draft)) == []
     assert read_document(yaml.safe_load(write_yaml(draft))) == draft  # the label "B" of the value
@@ -222,7 +213,7 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
             given = source.answer("straight" if worker is bob else "careful", task)
             given["simulated"] = False  # else held, as it has no mark
             submit(worker, hit.hit_id, worked_seconds=600, answer=json.dumps(given))
-    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    assert collect.collect_batch(batch=batch, client=client).n_unreadable == 0
     assert n_guides == 2  # its share of four pages
     assert set(judgment_frame(study)["question"]) == {"appropriateness", "best"}
     assert not models.WrittenAnswer.objects.exists()
@@ -239,7 +230,7 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
     )
     of_guide = failed.filter(placed__question="guide").values_list("submission", flat=True)
     assert set(held) == set(of_guide) != set()
-    rows = "".join(study_download("checks.csv").write(study)).splitlines()
+    rows = "".join(study_files.study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + answers.count()
     computed = AgreementKind().compute_now(study).record["questions"]
     assert {one["question"] for one in computed} == {"appropriateness", "best"}
@@ -247,11 +238,11 @@ def test_questions_that_are_checks_stand_beside_any_kind_and_are_no_results(clie
 
 @pytest.mark.django_db
 def test_an_answer_to_a_check_that_is_not_on_the_page_is_refused():
-    study = rating_study(n_items=1)
+    study = studies.rating_study(n_items=1)
     draft = ProtocolDocument((LINE, GUIDE), title="Rate")
     write_columns(study, draft)
     item = study.items.get()
-    [placed] = example_questions(draft, item)
+    [placed] = check_placement.example_questions(draft, item)
     rows = [
         {"candidate": each.blind_key, "question": LINE.name, "value": 5}
         for each in item.candidates.all()
@@ -259,7 +250,7 @@ def test_an_answer_to_a_check_that_is_not_on_the_page_is_refused():
     rows += [{"candidate": None, "question": "guide", "value": 0}]
     order = [each.blind_key for each in item.candidates.all()]
     text = json.dumps({"version": 1, "item": str(item.pk), "order": order, "judgments": rows})
-    with refused(AnswerUnreadable, "unasked"):
+    with refused(exceptions.AnswerUnreadable, "unasked"):
         read_answer_text(text, item, draft)
     answer = read_answer_text(text, item, draft, [placed])
     assert [(each.value, each.is_failed, each.position) for each in answer.checked] == [
@@ -338,11 +329,11 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_clears_workers(client,
     assert not re.findall(r"\d+", unmeasured)
     desk.browser.post(clear)
     assert WorkerClearance.objects.get().cleared_by == desk.owner
-    assert {"checks.csv", "written.csv"} <= set(file_names(study))
-    rows = "".join(study_download("checks.csv").write(study)).splitlines()
+    assert {"checks.csv", "written.csv"} <= set(study_files.file_names(study))
+    rows = "".join(study_files.study_download("checks.csv").write(study)).splitlines()
     assert len(rows) == 1 + 2 * 5 * 4
     assert rows[1].startswith(f"{study.slug},1,d0,")
-    assert '"' + words in "".join(study_download("written.csv").write(study))
+    assert '"' + words in "".join(study_files.study_download("written.csv").write(study))
 
 
 @pytest.mark.slow
@@ -385,7 +376,7 @@ def test_equal_values_are_next_to_each_other_and_the_page_has_a_time_line(client
     [(start, width)] = timeline.hidden
     assert start + width / 2 == pytest.approx(6 + 108 * 8 / submission.seconds, abs=0.2)
     question = study.questions.first()
-    dots = [one["x"] for one in _dots(question, [50, 50, 50, 100])]
+    dots = [one["x"] for one in evidence._dots(question, [50, 50, 50, 100])]
     assert dots == [54, 60, 66, 114]
 
 
@@ -396,14 +387,14 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, 
         submit(ann, hit.hit_id, answer=answer(hit, careful))
     first = hit_on(batch, "d0")
     submit(bob, first.hit_id, answer=answer(first, careful))
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     row = {"worker_id": bob.worker_id, "n_shared": 1, "n": 1, "n_others": 1}
     others = {"others": [ann.worker_id, "ANOBODY"]}
     unknown = {"worker_id": "ASTRANGER", "n_shared": 1, "n": 1, "n_others": 1, "others": []}
     answers = {"shared_devices": [row | others, unknown]}
     monkeypatch.setattr(connections, "post", lambda *_arguments: answers)
     for _time in range(2):
-        assert fetch_shared_devices(batch=batch) == 1  # anew, not once more
+        assert connections.fetch_shared_devices(batch=batch) == 1  # anew, not once more
     of_ann = Assignment.objects.filter(worker__worker_id=ann.worker_id).first()
     page = desk(study, Assignment.objects.get(worker__worker_id=bob.worker_id))
     [flag] = page.context["row"].flags
@@ -413,8 +404,8 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, desk, ann, 
     queue = queue_of(study, desk.owner, "waiting", facts=facts, drafts=[])
     assert [len(each.flags) for each in queue] == [1, 0, 0]
     answers["shared_devices"] = "none"
-    with refused(MarketplaceFault, "not_a_list"):
-        fetch_shared_devices(batch=batch)
+    with refused(exceptions.MarketplaceFault, "not_a_list"):
+        connections.fetch_shared_devices(batch=batch)
 
 
 VALUES = {"alpha": 10, "beta": 20}
@@ -434,33 +425,33 @@ def may_work(worker, hit) -> bool:
 
 
 def test_a_worker_waits_after_the_first_hits_until_someone_has_looked(client, ann, bob):
-    study = rating_study(n_items=5)
+    study = studies.rating_study(n_items=5)
     rules = Qualifications(hold_after_hits=2)
     save_draft(study=study, document=ProtocolDocument((LINE,), title="Rate", qualifications=rules))
     batch = published_batch(study, client, max_assignments=2)
     assert may_work(ann, hit_on(batch, "d0"))
     assert may_work(ann, hit_on(batch, "d1"))
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert not may_work(ann, hit_on(batch, "d2"))
     assert may_work(bob, hit_on(batch, "d2"))  # who did none yet
     [held] = Exclusion.objects.of(batch)
     assert (held.worker.worker_id, held.reason) == (ann.worker_id, Exclusion.Reason.HELD)
     assert is_held(held.worker, study)
-    assert clear_workers(study=study, workers=[held.worker], cleared_by=None) == 1
+    assert requirements.clear_workers(study=study, workers=[held.worker], cleared_by=None) == 1
     assert not is_held(held.worker, study)
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert may_work(ann, hit_on(batch, "d2"))
     assert may_work(ann, hit_on(batch, "d3"))
-    collect_batch(batch=batch, client=client)
+    collect.collect_batch(batch=batch, client=client)
     assert may_work(ann, hit_on(batch, "d4"))  # once looked at, not held again
     assert not Exclusion.objects.of(batch).exists()
 
 
 def test_workers_of_an_excluded_study_may_not_take_part(client, ann, bob):
-    second = rating_study("second", n_items=1)
-    earlier = published_batch(rating_study("first", n_items=1), client)
+    second = studies.rating_study("second", n_items=1)
+    earlier = published_batch(studies.rating_study("first", n_items=1), client)
     hand_in(ann, hit_on(earlier, "d0"), VALUES)
-    collect_batch(batch=earlier, client=client)
+    collect.collect_batch(batch=earlier, client=client)
     rules = Qualifications(excluded_studies=("first",))
     save_draft(study=second, document=ProtocolDocument((LINE,), title="Rate", qualifications=rules))
     batch = published_batch(second, client, max_assignments=2)
@@ -470,15 +461,15 @@ def test_workers_of_an_excluded_study_may_not_take_part(client, ann, bob):
 
 
 def preview(study, **options):
-    text = command_output("approve_study", study.slug, dry_run=True, json=True, **options)
+    text = importing.command_output("approve_study", study.slug, dry_run=True, json=True, **options)
     return json.loads(text)["batches"]
 
 
 def test_the_second_round_begins_with_the_protocols_share(client):
-    study = rating_study(n_items=20)
+    study = studies.rating_study(n_items=20)
     completion = Completion(second_round_share=0.1)
     save_draft(study=study, document=ProtocolDocument((LINE,), title="Rate", completion=completion))
     batch = published_batch(study, client)
-    content = second_round(batch, [batch], 20)
+    content = terms.second_round(batch, [batch], 20)
     assert (content["n_items"], content["round"], content["of_round"]) == (2, 2, 1)
     assert content["excluded_rounds"] == "1"

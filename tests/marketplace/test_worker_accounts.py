@@ -23,16 +23,11 @@ from django.utils import timezone
 
 from accounts.models import User
 from config import jobs
-from config.jobs import RULES
-from marketplace import clock, models
+from marketplace import clock, exceptions, models, money
 from marketplace.documents.questions import Question
-from marketplace.exceptions import ErasureRefused, InvalidParameter, NotQualified
-from marketplace.hits import wages
+from marketplace.hits import same_person, wages
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.hits.review import Bonus, answer_appeal, appeal, reject_assignment, send_bonus
-from marketplace.hits.same_person import note_device, shared_traits
-from marketplace.hits.wages import requester_record, wages_by_type
-from marketplace.money import transfers
 from marketplace.money.transfers import choose_method, next_payout_date
 from marketplace.notifications.delivery import send_due_mail
 from marketplace.people.erasure import erase_worker
@@ -204,7 +199,7 @@ def test_an_answered_appeal_and_an_override_are_one_message_each(mturk, requeste
     appeal(worker=worker, assignment=models.Assignment.objects.get(), reason="It is all there.")
     for _ in range(2):
         answer_appeal(requester=requester, assignment_id=work, answer="We looked again.")
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         answer_appeal(requester=requester, assignment_id=work, answer="No.")
     override = {"AssignmentId": work, "OverrideRejection": True, "RequesterFeedback": "Thanks."}
     mturk.approve_assignment(**override)
@@ -272,7 +267,7 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
         ada.post("/worker/payout/", values | wrong)
         assert not models.PayoutMethod.objects.exists()
     mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
-    batch = transfers.make_batch()
+    batch = money.transfers.make_batch()
     client.force_login(User.objects.create_user("olga", password=PASSWORD, is_staff=True))
     assert n_without_method(client) == [1]
 
@@ -289,10 +284,10 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
 
     ada.post("/worker/payout/", values | {"proof": PASSWORD, "details": "=1+1"})
     User.objects.filter(pk=worker.user.pk).update(username="+E2")  # the amount's cell
-    assert "'+E2" in list(transfers.export([batch]))[1]
-    assert list(transfers.export([batch]))[1][-1] == "'=1+1"
-    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
-    assert list(transfers.export([batch]))[1][-2:] == ("", "")
+    assert "'+E2" in list(money.transfers.export([batch]))[1]
+    assert list(money.transfers.export([batch]))[1][-1] == "'=1+1"
+    money.transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
+    assert list(money.transfers.export([batch]))[1][-2:] == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -338,7 +333,7 @@ def test_what_no_named_header_says_is_no_evidence(ada, settings, name, said):
 
 def test_an_operator_corrects_a_country_and_the_reason_is_kept(ada, worker):
     ada.post(PROFILE, {"country": "DE"})
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         call_command("correct_worker_country", worker.worker_id, "UK", "--reason", "Passport")
     call_command("correct_worker_country", worker.worker_id, "GB", "--reason", "Passport seen")
     worker.refresh_from_db()
@@ -357,7 +352,7 @@ def test_who_has_confirmed_no_address_accepts_nothing_where_that_is_asked_for(
     hit = models.Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
     assert qualifies(worker, hit.hit_type) == ()
     settings.MARKETPLACE_CONFIRMED_MAIL = True
-    with refused(NotQualified, "unconfirmed_address"):
+    with refused(exceptions.NotQualified, "unconfirmed_address"):
         accept_hit(worker=worker, hit=hit)
     address = EmailAddress.objects.create(
         user=worker.user, email="a@example.org", primary=True, verified=False
@@ -388,7 +383,7 @@ def three(mturk, make_worker):
 
 
 def found(requester, trait):
-    rows = shared_traits(requester, "a:")
+    rows = same_person.shared_traits(requester, "a:")
     return {row.worker_id: row.others for row in rows if row.trait == trait}
 
 
@@ -399,7 +394,7 @@ def test_the_same_text_and_device_of_two_are_found_and_not_what_everybody_wrote(
     assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
     assert found(requester, "device") == found(requester, "payout") == {}
     for worker in three[:2]:
-        note_device(
+        same_person.note_device(
             models.Assignment.objects.get(worker=worker), address="192.0.2.1", browser="Firefox"
         )
     assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
@@ -445,12 +440,12 @@ def decide(mturk, requester, make_worker, n):
 
 def test_fewer_than_ten_workers_make_no_record(mturk, requester, make_worker):
     decide(mturk, requester, make_worker, 9)
-    assert requester_record(requester) is None
+    assert wages.requester_record(requester) is None
 
 
 def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
     decide(mturk, requester, make_worker, 10)
-    record = requester_record(requester)
+    record = wages.requester_record(requester)
     assert (record.percent_approved, record.n_decided, record.n_workers) == (90, 10, 10)
     assert 7200 <= record.median_review_seconds < 7260
     assert str(record.usd_per_hour) == "25.20"  # 0.63 for 90 seconds
@@ -478,15 +473,15 @@ def test_pay_per_hour_is_the_reward_over_the_median_time_of_at_least_ten_workers
     hit = models.Hit.objects.get()
     for number, seconds in enumerate([60, 90, 100, 110, 120, 120, 130, 140, 900]):
         work_for(make_worker(f"w{number}"), hit, seconds)
-    assert wages_by_type(models.HitType.objects.all()) == {}
+    assert wages.wages_by_type(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
     work_for(make_worker("tenth"), hit, 120)
     groups = list(models.HitType.objects.all())
-    (wage,) = wages_by_type(groups).values()
+    (wage,) = wages.wages_by_type(groups).values()
     assert (wage.seconds, wage.n_workers) == (120, 10)
     assert wage.usd_per_hour == Decimal("18.90")  # $0.63 for two minutes
     with django_assert_num_queries(0):  # much work is looked for once a minute
-        assert list(wages_by_type(groups).values()) == [wage]
+        assert list(wages.wages_by_type(groups).values()) == [wage]
     assert shown_wages(ada) == [wage]
     for address in ("/worker/", f"/worker/hits/{hit.public_id}/"):
         assert "$18.90" in ada.get(address).content.decode()
@@ -530,7 +525,7 @@ def test_pay_per_hour_is_not_made_of_time_that_is_nobodys(mturk, ada, make_worke
     mturk.create_hit(**HIT, MaxAssignments=12)
     for number in range(10):
         work_for(make_worker(f"w{number}"), models.Hit.objects.get(), 0.1)
-    assert wages_by_type(models.HitType.objects.all()) == {}
+    assert wages.wages_by_type(models.HitType.objects.all()) == {}
     assert shown_wages(ada) == [None]
 
 
@@ -615,7 +610,7 @@ def test_sign_in_data_outlive_signing_out_as_long_as_workers_read(worker, settin
     browser.post("/worker/logout/")
     [session] = UserSession.objects.filter(user=worker.user)
     assert session.ip
-    rule = next(rule for rule in RULES if rule.model is UserSession)
+    rule = next(rule for rule in jobs.RULES if rule.model is UserSession)
     for days in (90, 7):
         settings.BROWSERS_KEEP_DAYS = days
         assert days_kept("browsers") == [str(days)]
@@ -653,8 +648,8 @@ def work(mturk, worker):
 
 
 def pay_out():
-    transfers.make_batch()
-    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
+    money.transfers.make_batch()
+    money.transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
 
 
 def all_rows():
@@ -681,9 +676,9 @@ def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
     mturk.approve_assignment(AssignmentId=submitted)
     assert codes() == (["unpaid_earnings"], {"__all__": ["unpaid_earnings"]})
     assert "$0.63" in text_of(browser.get(ERASE))
-    transfers.make_batch()
+    money.transfers.make_batch()
     assert codes() == (["open_payout"], {"__all__": ["open_payout"]})
-    transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
+    money.transfers.mark_paid(models.PayoutBatch.objects.get().payouts.all())
     assert codes("wrong") == ([], {"proof": ["wrong_password"]})
 
 
@@ -713,7 +708,7 @@ def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worke
 def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, worker):
     name = worker.worker_id
     for dry_run in (True, False):
-        with pytest.raises(ErasureRefused):
+        with pytest.raises(exceptions.ErasureRefused):
             run("erase_worker", name, dry_run=dry_run)
     pay_out()
     exported = json.loads(run("export_worker", name))
@@ -728,7 +723,7 @@ def test_who_asks_by_letter_is_erased_by_the_operator(mturk, browser, work, work
     assert "ada@post.example" not in run("export_worker", name)
     assert models.AuditEntry.objects.get(action="worker.erase").subject == name
     assert f"{worker.erased_at:%Y}" in run("erase_worker", name)
-    with pytest.raises(InvalidParameter) as caught:
+    with pytest.raises(exceptions.InvalidParameter) as caught:
         run("export_worker", "ADA")
     assert "ADA" in str(caught.value)
 

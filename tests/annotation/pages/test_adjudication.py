@@ -87,7 +87,7 @@ def test_written_answers_of_the_page_and_about_the_candidate_are_next_to_the_val
             submission=submission, question=question, candidate=about, text=text
         )
     page = look(study)
-    assert "90 why: 1. Rude. 2. Short. about_d1: Off-topic. –" in words_of(page)
+    assert "90 why: 1. Rude. 2. Short. about_d1: Off-topic. –" in pages.words_of(page)
     item_page = rosa.get(reverse("console:item", args=[study.slug, submission.item_id])).text
     for each in (page, item_page):
         assert re.search(f'class="said"><span[^>]*>why:</span> {re.escape(words)}</p>', each)

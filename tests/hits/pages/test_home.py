@@ -7,11 +7,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import roles, teams
 from accounts.models import AuditEntry, Team, User
-from accounts.roles import Role
-from accounts.teams import set_role
-from annotation.flags import count_judgments_change
-from annotation.models import Study, Submission
+from annotation import flags, models
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, freeze, save_draft
 from annotation.result_kinds.base import find_study_kind
@@ -52,7 +50,7 @@ def judge_all(study, batch, **times):
     for number, hit in enumerate(Hit.objects.of(batch)):
         for name in ("Ann", "Bob"):
             submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
-            Submission.objects.filter(pk=submission.pk).update(**times)
+            models.Submission.objects.filter(pk=submission.pk).update(**times)
             mine = Assignment.objects.filter(pk=add_assignment(hit, name.upper()).pk)
             mine.update(submission=submission, status=Assignment.Status.APPROVED)
 
@@ -78,7 +76,7 @@ def test_an_analyst_is_asked_for_nothing_and_sees_no_money(study, batch, signed_
     add_assignment(Hit.objects.of(batch).first())
     Batch.objects.update(expires_at=timezone.now())
     carl = User.objects.create_user("carla")
-    set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
+    teams.set_role(team=study.team, user=carl, role=roles.Role.ANALYST, actor=researcher)
     answer = home(signed_in(carl))
     assert answer.context["decisions"] == []
     add_assignment(Hit.objects.of(batch).last(), problem="It names no item.")
@@ -86,7 +84,7 @@ def test_an_analyst_is_asked_for_nothing_and_sees_no_money(study, batch, signed_
     assert overview.context["decisions"] == []
     assert [row["spent_usd"] for row in answer.context["rows"]] == [None]
     assert "0.10" not in signed_in(carl).get(change_page(batch)).content.decode()
-    set_role(team=study.team, user=carl, role=Role.AUDITOR, actor=researcher)
+    teams.set_role(team=study.team, user=carl, role=roles.Role.AUDITOR, actor=researcher)
     assert "0.10" in signed_in(carl).get(change_page(batch)).content.decode()
 
 
@@ -149,7 +147,7 @@ def test_a_budget_nearly_spent_is_said_to_who_may_raise_it(rosa, study, research
     [room] = home(rosa).context["team_rooms"]
     assert (room.committed_usd, room.budget.cap_usd) == (Decimal("0.72"), Decimal("0.75"))
     carl = User.objects.create_user("carla")
-    set_role(team=team, user=carl, role=Role.RESEARCHER, actor=researcher)
+    teams.set_role(team=team, user=carl, role=roles.Role.RESEARCHER, actor=researcher)
     assert decisions(signed_in(carl)) == []
 
 
@@ -191,7 +189,7 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
     now = timezone.now()
     old = now - timedelta(days=90)
     disputed_study("apart", researcher)
-    Study.objects.update(created_at=old)
+    models.Study.objects.update(created_at=old)
     for name, days in {"later": 20, "next": 5, "tomorrow": 1}.items():
         batch = add_batch(rating_study(name, owner=researcher, title=name), n_published=1)
         add_assignment(Hit.objects.of(batch).first(), problem="" if days > 1 else "No item.")
@@ -199,7 +197,7 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
             publishing_started_at=now, auto_approval_delay_seconds=days * 24 * 3600
         )
     Assignment.objects.update(submitted_at=now)
-    add_failed_job(Study.objects.get(slug="next"), now - timedelta(days=9))
+    add_failed_job(models.Study.objects.get(slug="next"), now - timedelta(days=9))
     *_others, apart = said = decisions(rosa)
     assert "6" in apart.action
     assert apart.url == reverse("console:adjudication", args=["apart"])
@@ -212,27 +210,27 @@ def test_what_time_decides_comes_by_its_date_before_what_no_time_decides(rosa, r
 
 def test_a_study_is_archived_and_led_to_and_taken_out_again(rosa, batch):
     add_assignment(Hit.objects.of(batch).first())
-    Study.objects.update(archived_at=timezone.now())
+    models.Study.objects.update(archived_at=timezone.now())
     answer = home(rosa)
     assert (answer.context["decisions"], answer.context["rows"]) == ([], [])
     assert "?archived=" in answer.content.decode()
     [row] = home(rosa, archived="").context["rows"]
     assert row["study"].slug == "mine"
-    Study.objects.update(archived_at=None)
+    models.Study.objects.update(archived_at=None)
     Assignment.objects.all().delete()
     address = reverse("console:archive", args=["mine"])
     assert len(rosa.get(address).context["reasons"]) == 1
     rosa.post(address)
-    assert not Study.objects.archived().exists()
+    assert not models.Study.objects.archived().exists()
     Batch.objects.update(expires_at=timezone.now() - timedelta(days=1))
     assert not rosa.get(address).context["reasons"]
     rosa.post(address)
-    assert Study.objects.archived().exists()
+    assert models.Study.objects.archived().exists()
     restore = reverse("console:restore", args=["mine"])
     overview = rosa.get(reverse("console:study", args=["mine"])).content.decode()
     assert f'action="{restore}"' in overview
     rosa.post(restore)
-    assert not Study.objects.archived().exists()
+    assert not models.Study.objects.archived().exists()
 
 
 # A batch's page and its changes, as people of different roles meet them.
@@ -309,8 +307,8 @@ def test_pay_an_hour_is_made_of_no_time_that_is_nobodys_and_says_so(rosa, study,
     study.team.wage_floor_usd = Decimal("12.00")
     study.team.save()
     assert [one.message for one in decisions(rosa) if one.code == "pay"] == []
-    Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
-    count_judgments_change(study_ids=[study.pk])
+    models.Submission.objects.filter(annotator__pseudonym="Ann").update(seconds=60)
+    flags.count_judgments_change(study_ids=[study.pk])
     report = rosa.get(change_page(batch)).context["report"]
     assert (report.hourly_usd.median, report.n_implausible) == (Decimal("6.00"), 3)
 
@@ -325,6 +323,6 @@ def test_the_page_of_a_balanced_batch_reports_uneven_orders(rosa, study):
         assignment.submission = rate(study, person, "d0", dict.fromkeys(orders, 50))
         assignment.save()
     assert "even_orders" in codes_on(rosa.get(change_page(batch)).text)
-    Submission.objects.update(shown_order=["alpha", "beta"])
-    count_judgments_change(study_ids=[study.pk])
+    models.Submission.objects.update(shown_order=["alpha", "beta"])
+    flags.count_judgments_change(study_ids=[study.pk])
     assert "uneven_orders" in codes_on(rosa.get(change_page(batch)).text)
