@@ -7,9 +7,8 @@ from django.core import mail
 from django.core.management import call_command
 from django.test import Client
 
+from accounts import jobs, models
 from accounts.enrolment import create_user, password_link
-from accounts.jobs import send_later
-from accounts.models import User
 from tests.accounts.conftest import PASSWORD, sign_in
 from work.execution import run_job
 from work.models import Job
@@ -96,7 +95,7 @@ def test_nobody_learns_whose_address_another_is(mine, rosa, with_mail):
 def test_mail_waits_for_a_server_that_is_away(mine, rosa, with_mail, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
-    send_later(subject="Hello", body="A link.", to="rosa@example.org")
+    jobs.send_later(subject="Hello", body="A link.", to="rosa@example.org")
     job = Job.objects.get(kind="send_mail")
     assert job.state == "queued"
     assert "ConnectionRefusedError" in job.message
@@ -154,7 +153,7 @@ def test_a_link_that_does_not_hold_sets_no_password(rosa, change, settings):
         rosa.save()
     if change == "late":
         settings.PASSWORD_RESET_TIMEOUT = -1
-    before = User.objects.values_list("password", flat=True).order_by("pk")
+    before = models.User.objects.values_list("password", flat=True).order_by("pk")
     stored = list(before)
     assert Client().get(link, follow=True).context["token_fail"]
     assert list(before.all()) == stored

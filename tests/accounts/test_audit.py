@@ -6,9 +6,8 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from accounts.audit import _hash, chain_faults, record, reseal
+from accounts import audit, teams
 from accounts.models import AuditChain, AuditEntry, User
-from accounts.teams import create_team
 from tests.annotation.importing import command_output, numbers_in
 from tests.codes import refused_naming
 
@@ -17,24 +16,24 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def team():
-    return create_team(name="Lab", owner=User.objects.create_user("ada"))
+    return teams.create_team(name="Lab", owner=User.objects.create_user("ada"))
 
 
 @pytest.fixture
 def three_more(team):
     for number in range(3):
-        record(team=team, actor=None, action="batch.launch", subject=f"s{number}")
+        audit.record(team=team, actor=None, action="batch.launch", subject=f"s{number}")
     return AuditEntry.objects.of(team)
 
 
 def faults():
-    return [fault.code for chain in AuditChain.objects.all() for fault in chain_faults(chain)]
+    return [fault.code for chain in AuditChain.objects.all() for fault in audit.chain_faults(chain)]
 
 
 def test_a_log_that_nobody_touched_holds(three_more):
-    record(team=None, actor=None, action="team.create", details={"zahl": 1.5, "wort": "ä"})
+    audit.record(team=None, actor=None, action="team.create", details={"zahl": 1.5, "wort": "ä"})
     # A deleted user stays in the log by name.
-    record(team=None, actor=User.objects.create_user("ben"), action="item.import")
+    audit.record(team=None, actor=User.objects.create_user("ben"), action="item.import")
     User.objects.get(username="ben").delete()
     assert AuditEntry.objects.filter(actor_name="ben").exists()
     assert numbers_in(command_output("check_audit_log")) == [6, 2]
@@ -71,7 +70,7 @@ def rewrite(entries, **change):
     previous_hash = ""
     for entry in entries.order_by("position"):
         entry.previous_hash = previous_hash
-        entry.hash = previous_hash = _hash(entry)
+        entry.hash = previous_hash = audit._hash(entry)
         entry.save()
     end = {"length": entries.count(), "last_hash": previous_hash}
     AuditChain.objects.filter(name=entries.first().chain).update(**end)
@@ -80,7 +79,7 @@ def rewrite(entries, **change):
 def test_a_rewritten_chain_is_not_made_good_by_what_is_appended_or_sealed_anew(team, three_more):
     rewrite(three_more, subject="another")
     assert faults()[0] == "unsealed_entry"
-    record(team=team, actor=None, action="batch.launch")
+    audit.record(team=team, actor=None, action="batch.launch")
     call_command("reseal_audit_log", stdout=StringIO())
     assert faults()[0] == "unsealed_entry"
     with refused_naming(CommandError, "Entry 2 of team:"):
@@ -92,7 +91,7 @@ def test_a_cut_off_end_is_noticed_though_the_chain_says_it_ends_there(team, thre
     three_more.filter(position__gt=2).delete()
     AuditChain.objects.update(length=2, last_hash=three_more.get(position=2).hash, sealed_length=2)
     if goes_on:
-        record(team=team, actor=None, action="batch.launch")
+        audit.record(team=team, actor=None, action="batch.launch")
         call_command("reseal_audit_log", stdout=StringIO())
     assert faults() == ["unsealed_end"]
 
@@ -109,11 +108,11 @@ def test_a_key_that_was_removed_too_early_is_missed(team, three_more, settings):
     settings.ENCRYPTION_KEYS = both = [new_key, *settings.ENCRYPTION_KEYS]
     assert faults() == []
     settings.ENCRYPTION_KEYS = [new_key]
-    record(team=team, actor=None, action="batch.launch")
+    audit.record(team=team, actor=None, action="batch.launch")
     assert faults() == ["unsealed_entry", "unsealed_end"]
     settings.ENCRYPTION_KEYS = both
     assert faults() == ["unsealed_rest"]
-    assert reseal(AuditChain.objects.get()) == 4
+    assert audit.reseal(AuditChain.objects.get()) == 4
     # What is sealed under the new key holds without the former.
     settings.ENCRYPTION_KEYS = [new_key]
     assert faults() == []
@@ -121,11 +120,11 @@ def test_a_key_that_was_removed_too_early_is_missed(team, three_more, settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_entries_at_the_same_moment_make_one_chain():
-    team = create_team(name="Lab", owner=User.objects.create_user("ada"))
+    team = teams.create_team(name="Lab", owner=User.objects.create_user("ada"))
 
     def append():
         for _ in range(5):
-            record(team=team, actor=None, action="batch.launch")
+            audit.record(team=team, actor=None, action="batch.launch")
         connection.close()
 
     threads = [threading.Thread(target=append) for _ in range(4)]

@@ -5,11 +5,10 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django.test import Client
 
+from accounts import exceptions, roles
 from accounts.audit import chain_faults
 from accounts.enrolment import export_user
-from accounts.exceptions import ErasureRefused
 from accounts.models import AuditChain, AuditEntry, Membership, User
-from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
@@ -51,7 +50,7 @@ def test_an_export_has_every_table_and_nothing_that_opens_the_account(rosa, team
 def test_who_a_user_is_goes_and_the_work_stays(rosa, team):
     browser = Client()
     browser.force_login(rosa)
-    set_role(team=team, user=User.objects.create_user("olaf"), role=Role.OWNER, actor=rosa)
+    set_role(team=team, user=User.objects.create_user("olaf"), role=roles.Role.OWNER, actor=rosa)
     command_output("erase_user", "rosa", dry_run=True)
     assert User.objects.filter(username="rosa").exists()
     command_output("erase_user", "rosa")
@@ -71,11 +70,11 @@ def test_a_team_is_not_left_without_an_owner(rosa, team):
     for dry_run in (True, False):
         # The dry run has no code: it lists what keeps the user from being erased.
         code = "erasure_refused" if dry_run else "last_owner"
-        with refused(ErasureRefused, code) as caught:
+        with refused(exceptions.ErasureRefused, code) as caught:
             command_output("erase_user", "rosa", dry_run=dry_run)
         assert "Lab" in str(caught.value)
     assert User.objects.get().username == "rosa"
     # Workers are erased where their money is looked at.
     create_worker(username="ada", password=PASSWORD)
-    with refused(ErasureRefused, "marketplace_account"):
+    with refused(exceptions.ErasureRefused, "marketplace_account"):
         command_output("erase_user", "ada")

@@ -8,10 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from accounts.apps import check_sign_in
+from accounts import apps, exceptions, models
 from accounts.enrolment import create_user
-from accounts.exceptions import InvalidAccount, NameTaken
-from accounts.models import User
 from marketplace.people.enrolment import open_worker_account
 from tests.accounts.conftest import PASSWORD, sign_in
 from tests.codes import field_codes, refused_naming
@@ -25,11 +23,11 @@ def test_the_first_researcher_is_made_by_a_command_without_a_password_in_it(db, 
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with refused_naming(CommandError, "NEW_USER_PASSWORD"):
         call_command("create_user", "rosa")
-    assert not User.objects.exists()
+    assert not models.User.objects.exists()
     monkeypatch.setenv("NEW_USER_PASSWORD", PASSWORD)
     call_command("create_user", "rosa")
     assert sign_in()
-    rosa = User.objects.get(username="rosa")
+    rosa = models.User.objects.get(username="rosa")
     assert (rosa.is_staff, rosa.is_superuser) == (False, False)
     call_command("create_user", "olga", "--staff")
     olga = Client()
@@ -42,19 +40,19 @@ def test_the_first_researcher_is_made_by_a_command_without_a_password_in_it(db, 
     [("rosa", "short"), ("rosa", "password1234"), ("", PASSWORD), ("rosa\u3164", PASSWORD)],
 )
 def test_a_user_that_cannot_be_is_refused_in_words(db, name, password):
-    with pytest.raises(InvalidAccount) as caught:
+    with pytest.raises(exceptions.InvalidAccount) as caught:
         create_user(username=name, password=password)
     assert str(caught.value)
-    assert not User.objects.exists()
+    assert not models.User.objects.exists()
 
 
 def test_nobody_takes_a_name_in_other_letters(rosa):
-    with pytest.raises(NameTaken):
+    with pytest.raises(exceptions.NameTaken):
         create_user(username="Rosa", password=PASSWORD)
     with pytest.raises(IntegrityError), transaction.atomic():
-        User.objects.create(username="ROSA")
+        models.User.objects.create(username="ROSA")
     with pytest.raises(ValidationError):
-        User(username="ROSA", password="x").full_clean()
+        models.User(username="ROSA", password="x").full_clean()
     form = {"username": "ROSA", "password1": NEW, "password2": NEW}
     assert list(field_codes(Client().post("/worker/signup/", form).context["form"])) == ["username"]
     assert sign_in("Rosa")
@@ -84,7 +82,7 @@ def test_every_site_leads_to_the_change_of_one_s_password_and_back(rosa, site):
     browser.force_login(rosa)
     assert 'href="/account/"' in browser.get("/").content.decode()
     assert 'href="/account/password/"' in browser.get("/account/").content.decode()
-    User.objects.update(is_staff=True)
+    models.User.objects.update(is_staff=True)
     open_worker_account(user=rosa)
     address = f"/account/password/?next={site}"
     assert f'href="{address}"' in browser.get(site).content.decode()
@@ -92,14 +90,14 @@ def test_every_site_leads_to_the_change_of_one_s_password_and_back(rosa, site):
     form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW, "next": site}
     assert browser.post("/account/password/", form)["Location"] == site
     # To no page elsewhere.
-    browser.force_login(User.objects.get())
+    browser.force_login(models.User.objects.get())
     address = "/account/password/?next=https://elsewhere.example/"
     assert 'href="https://elsewhere' not in browser.get(address).content.decode()
 
 
 def test_a_password_is_changed_by_nobody_else_or_who_may_no_longer_sign_in(rosa):
     assert Client().get("/account/password/").status_code == 302
-    without = User.objects.create(username="participant")
+    without = models.User.objects.create(username="participant")
     without.set_unusable_password()
     without.save()
     browser = Client()
@@ -107,7 +105,7 @@ def test_a_password_is_changed_by_nobody_else_or_who_may_no_longer_sign_in(rosa)
     assert browser.get("/account/password/").status_code == 403
     browser = Client()
     assert sign_in(browser=browser)
-    User.objects.update(is_active=False)
+    models.User.objects.update(is_active=False)
     assert browser.get("/").status_code == 302
     answer = Client().post("/login/", {"username": "rosa", "password": PASSWORD})
     assert answer.status_code == 403
@@ -133,7 +131,7 @@ def test_checks_warn_of_what_sign_in_limits_lack(settings, changes, warnings):
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache"}}
     for name, value in changes.items():
         setattr(settings, name, value)
-    assert [warning.id for warning in check_sign_in(None)] == warnings
+    assert [warning.id for warning in apps.check_sign_in(None)] == warnings
 
 
 @pytest.mark.slow

@@ -2,9 +2,7 @@ import gzip
 import json
 import time
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +101,7 @@ FILES: list[tuple[str, bytes, formats.FileFormat, list[str]]] = [
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
+def write(tmp_path):
     return lambda name, content: write_file(tmp_path / name, content)
 
 

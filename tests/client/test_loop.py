@@ -4,8 +4,7 @@ import pytest
 
 from annotation.access import give_to_team
 from assay_client import InvalidRequest, LaunchHeld, RequestRefused
-from hits import connections, models, progress
-from hits.crowd import replay, simulated
+from hits import connections, crowd, models, progress
 from marketplace.models import Assignment, BonusPayment, Hit
 from tests.annotation import importing, studies
 from tests.codes import refused, refused_naming
@@ -23,10 +22,10 @@ def study(rosa, team, connection):
 
 
 def let_a_crowd_work(study, site_url):
-    replay.replay_group(
+    crowd.replay.replay_group(
         hit_type_id=models.Batch.objects.of(study).latest("pk").hit_type_id,
-        names=replay.crowd_names(2, seed=7),
-        source=simulated.SimulatedAnswers(study, seed=7),
+        names=crowd.replay.crowd_names(2, seed=7),
+        source=crowd.simulated.SimulatedAnswers(study, seed=7),
         site_url=site_url,
         total=6,
     )

@@ -1,8 +1,7 @@
 import pandas as pd
 import pytest
 
-from annotation.access import give_to_team
-from annotation.models import Study
+from annotation import access, models
 from assay_client import InvalidRequest, JobUnsuccessful, NoResult, NotThere
 from metrics.models import ScoringRun
 from results.models import Result
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def mine(client, rosa, team):
     study = rating_study("ratings", n_items=3, owner=rosa)
-    give_to_team(study=study, team=team, actor=rosa)
+    access.give_to_team(study=study, team=team, actor=rosa)
     for name in ("ann", "bob"):
         for number, item in enumerate(study.items.all()):
             rate(study, name, item.key, {"alpha": 80 - number, "beta": 20 + number})
@@ -38,7 +37,7 @@ def test_systems_and_comparisons_are_the_servers_and_a_dispute_is_decided(mine):
     assert list(systems["system"]) == ["alpha", "beta"]
     assert list(pairs["p_adjusted"]) == [row["p_adjusted"] for row in stored["pairs"]]
     assert "alpha" in mine.results("questions")["answer"][0]
-    study = Study.objects.get()
+    study = models.Study.objects.get()
     rate(study, "eve", study.items.first().key, {"alpha": 1, "beta": 99})
     mine.wait(mine.client.send("POST", f"{mine.address}results/", {"result": "agreement"}))
     dispute = mine.disputes().iloc[0]
@@ -56,14 +55,14 @@ def test_labels_collected_elsewhere_are_a_study(client, team, tmp_path):
     asked = {"style": {"level": "ordinal", "low": 1, "high": 5}}
     study = client.import_labels(path, title="Elsewhere", team="lab", uses=uses, questions=asked)
     assert sorted(study.judgments()["value"]) == [2, 4, 5]
-    assert Study.objects.get().questions.get().level == "ordinal"
+    assert models.Study.objects.get().questions.get().level == "ordinal"
 
 
 @pytest.mark.slow
 def test_scores_are_held_against_people_metrics_scored_and_a_protocol_checked(mine, tmp_path):
     rows = [
         {"item": item.key, "system": candidate.system, "mine": float(candidate.system == "alpha")}
-        for item in Study.objects.get().items.all()
+        for item in models.Study.objects.get().items.all()
         for candidate in item.candidates.all()
     ]
     path = tmp_path / "scores.csv"

@@ -3,7 +3,6 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 from config import variables
-from config.variables import DEVELOPMENT_ENCRYPTION_KEY, DEVELOPMENT_KEY, FORMER_DEVELOPMENT_KEY
 from tests.processes import manage_in_each, run_python
 
 OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
@@ -54,7 +53,7 @@ def test_only_a_site_of_ones_own_lets_everyone_become_a_requester(environment, i
 
 WITHOUT_KEYS = [
     ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
-    ({"SECRET_KEY": FORMER_DEVELOPMENT_KEY}, "published key"),
+    ({"SECRET_KEY": variables.FORMER_DEVELOPMENT_KEY}, "published key"),
     ({"SECRET_KEY": " "}, "SECRET_KEY is not set"),
     ({"ENCRYPTION_KEYS": ""}, "ENCRYPTION_KEYS is not set"),
 ]
@@ -99,14 +98,14 @@ def test_what_is_a_machine_of_ones_own(site_url, hosts, debug, expected):
     [
         ("", ""),
         ("", OWN_KEY),
-        (DEVELOPMENT_KEY, ""),
-        (FORMER_DEVELOPMENT_KEY, ""),
+        (variables.DEVELOPMENT_KEY, ""),
+        (variables.FORMER_DEVELOPMENT_KEY, ""),
         ("django-insecure-abc", ""),
         (" ", ""),
         ("guessable", ""),
-        (f" {FORMER_DEVELOPMENT_KEY}", ""),
-        (OWN_KEY, FORMER_DEVELOPMENT_KEY),
-        (OWN_KEY, f"other, {DEVELOPMENT_KEY}"),
+        (f" {variables.FORMER_DEVELOPMENT_KEY}", ""),
+        (OWN_KEY, variables.FORMER_DEVELOPMENT_KEY),
+        (OWN_KEY, f"other, {variables.DEVELOPMENT_KEY}"),
     ],
 )
 def test_signing_keys_that_a_server_refuses(key, former):
@@ -120,9 +119,9 @@ def test_signing_keys_that_a_server_refuses(key, former):
         "",
         " , ",
         "short",
-        DEVELOPMENT_ENCRYPTION_KEY,
+        variables.DEVELOPMENT_ENCRYPTION_KEY,
         # The same bytes, since the last letter has two bits that say nothing.
-        DEVELOPMENT_ENCRYPTION_KEY[:-2] + "F=",
+        variables.DEVELOPMENT_ENCRYPTION_KEY[:-2] + "F=",
         f"{OWN_ENCRYPTION_KEY},{'é' * 44}",
     ],
     ids=["none", "blank", "short", "published", "published and respelt", "not ASCII"],
@@ -145,8 +144,8 @@ def test_former_keys_are_listed_after_the_present_one():
     "environment",
     [
         {"SECRET_KEY": ""},
-        {"SECRET_KEY": FORMER_DEVELOPMENT_KEY},
-        {"SECRET_KEY_FALLBACKS": FORMER_DEVELOPMENT_KEY},
+        {"SECRET_KEY": variables.FORMER_DEVELOPMENT_KEY},
+        {"SECRET_KEY_FALLBACKS": variables.FORMER_DEVELOPMENT_KEY},
         {"ENCRYPTION_KEYS": ""},
     ],
     ids=lambda environment: "=".join(*environment.items()),

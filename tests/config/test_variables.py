@@ -3,8 +3,7 @@ import re
 import pytest
 from django.conf import settings as site
 
-from config.apps import check_names
-from config.variables import boolean
+from config import apps, variables
 from tests.processes import manage_in_each
 
 # Beside each the words that say what to do.
@@ -62,7 +61,7 @@ def test_every_variable_is_in_the_example_and_usual_words_for_true_are_taken(mon
     ):
         for word in words:
             monkeypatch.setenv("MARKETPLACE_TESTING", word)
-            assert boolean("MARKETPLACE_TESTING", default=not value) is value
+            assert variables.boolean("MARKETPLACE_TESTING", default=not value) is value
 
 
 def test_a_name_that_is_written_wrongly_is_warned_of_with_the_likely_one(tmp_path, settings):
@@ -71,9 +70,9 @@ def test_a_name_that_is_written_wrongly_is_warned_of_with_the_likely_one(tmp_pat
         "# DATABSE_URL=\nDATABSE_URL=sqlite:///x\nexport TRUSTED_PROXY = 1\n"
         "SITE_URL=https://assay.example.org\nPOSTGRES_PASSWORD=x\nhttp_proxy=x\n"
     )
-    first, second = check_names(None)
+    first, second = apps.check_names(None)
     assert "sets DATABSE_URL, which nothing reads" in first.msg
     assert "Did you mean DATABASE_URL?" in first.hint
     assert "TRUSTED_PROXY_COUNT" in second.hint
     settings.ENVIRONMENT_FILE = tmp_path / "none.env"
-    assert check_names(None) == []
+    assert apps.check_names(None) == []

@@ -22,17 +22,11 @@ from marketplace.models import Assignment, AssignmentDraft, ProblemReport
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in, wait_until
 from tests.hits.samples import CONTEXT, alternatives_item, rating_item
+from tests.marketplace.conftest import marketplace_clock  # noqa: F401
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "correct horse battery staple"
 WIDE = {"width": 1280, "height": 900}
-
-
-@pytest.fixture(autouse=True)
-def marketplace_clock():
-    clock.reset()
-    yield
-    clock.reset()
 
 
 @pytest.fixture

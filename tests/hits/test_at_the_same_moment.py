@@ -9,12 +9,12 @@ from django.db import connection
 
 from accounts.models import User
 from annotation.models import Judgment, Submission
-from hits import collect, decisions, drafts, publications
+from hits import collect, decisions, drafts
 from hits.models import Assignment, Batch, DraftDecision, Hit
 from tests.annotation.studies import rating_study
 from tests.boto_clients import in_process_client
 from tests.hits.processes import environment, run_at_once
-from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch
+from tests.hits.work import balance_of, hand_in, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,28 +38,6 @@ def lab(transactional_db, keys):
     client = in_process_client(keys)
     client.get_account_balance()  # loads the site's addresses before threads meet in them
     return client
-
-
-@pytest.mark.slow
-def test_a_batch_is_published_collected_and_paid_once_however_many_do_it(lab, ann, bob):
-    batch = batch_of(rating_study(), reward_usd="1.00", max_assignments=2)
-    at_once(lambda: publications.publish_batch(batch=Batch.objects.get(), client=lab))
-    there = {hit["HITId"] for hit in hits_there(lab)}
-    assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
-    assert (len(there), balance_of(lab)) == (3, ("4.00", "6.00"))
-    for worker in (ann, bob):
-        for hit in Hit.objects.of(batch):
-            hand_in(worker, hit, {"alpha": 10, "beta": 20})
-    results = at_once(lambda: collect.collect_batch(batch=Batch.objects.get(), client=lab))
-    assert sum(result.n_new for result in results) == 6
-    assert Assignment.objects.count() == Submission.objects.count() == 6
-    assert Judgment.objects.count() == 12
-    assert not Assignment.objects.exclude(problem="").exists()
-    decisions.decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
-    results = at_once(lambda: decisions.send_decisions(batch=Batch.objects.get(), client=lab))
-    assert sum(result.n_approved for result in results) == 6
-    assert balance_of(lab) == ("4.00", "0.00")
-    assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
 
 
 def test_what_another_run_sent_meanwhile_is_counted_by_that_run_alone(lab, keys, ann):

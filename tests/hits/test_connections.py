@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from cryptography.fernet import Fernet
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from accounts.teams import create_team
 from encryption import UndecryptableSecret, decrypt
 from hits import exceptions, limits, models
@@ -29,11 +29,6 @@ from work.models import Job
 INTERNAL_HOSTS = ["127.0.0.1:9", "169.254.169.254", "10.0.0.1", "[::1]", "[::ffff:127.0.0.1]"]
 INTERNAL_HOSTS += ["[64:ff9b::7f00:1]", "[::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "localhost"]
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def ada():
-    return User.objects.create_user("ada")
 
 
 @pytest.fixture

@@ -32,11 +32,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def ada(db):
-    return User.objects.create_user("ada")
-
-
-@pytest.fixture
 def browser(ada):
     client = Client()
     client.force_login(ada)

@@ -13,7 +13,7 @@ from hits.publications import publish_batch
 from hits.wages import estimated_duration, study_texts
 from marketplace.models import Hit as MarketplaceHit, HitType, Requester
 from marketplace.money.transfers import deposit
-from tests.annotation.studies import add_candidates, rating_study
+from tests.annotation.studies import rating_study
 from tests.codes import refused
 from tests.hits.samples import picture
 from tests.hits.wire import answer_lost, refusal, unreachable
@@ -154,14 +154,6 @@ def test_where_money_runs_out_the_rest_waits_for_more(study, client):
     deposit(requester=Requester.objects.get(), amount_usd=Decimal(2))
     assert publish_batch(batch=batch, client=client).n_hits == 1
     assert balance_of(client) == ("0.00", "12.00")
-    assert_each_once(batch, client)
-
-
-def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
-    batch = published_batch(study, client)
-    item = Item.objects.create(study=study, key="d3", context="Context 3", position=3)
-    add_candidates(item, ["alpha", "beta"], are_systems=True)
-    assert publish_batch(batch=batch, client=client).n_hits == 1
     assert_each_once(batch, client)
 
 

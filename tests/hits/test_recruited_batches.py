@@ -14,7 +14,7 @@ from django.db import connection as database, connections
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import AuditEntry, User
+from accounts.models import AuditEntry
 from accounts.teams import create_team
 from annotation import access, study_facts
 from annotation.models import Study, Submission
@@ -78,11 +78,6 @@ def fake(settings):
         settings.PROLIFIC_URL = running.url
         yield running
         running.world.check()
-
-
-@pytest.fixture
-def ada(db):
-    return User.objects.create_user("ada")
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from marketplace.bridge import certificates, proxy
-from marketplace.bridge.proxy import Marketplace
 
 Trust = tuple[certificates.Authority, Path]
 
 
 @contextmanager
-def bridge_to(marketplace: Marketplace, authority: Trust) -> Iterator[proxy.Bridge]:
+def bridge_to(marketplace: proxy.Marketplace, authority: Trust) -> Iterator[proxy.Bridge]:
     reported: list[str] = []
     context = certificates.server_context(authority[0])
     with proxy.Bridge(

@@ -22,9 +22,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.teams import create_team
+from annotation import frames, models
 from annotation.agreement import study_agreement
-from annotation.frames import judgment_frame
-from annotation.models import Study
 from config.backups.archive import (
     BackupRefused,
     BackupUnreadable,
@@ -109,8 +108,8 @@ def researcher_with_a_study(db):
 def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_path, keys):
     file = tmp_path / "site.backup.zip"
     before = contents()
-    study = Study.objects.get()
-    agreement, judgments = study_agreement(study), judgment_frame(study)
+    study = models.Study.objects.get()
+    agreement, judgments = study_agreement(study), frames.judgment_frame(study)
     assert len(judgments) > 0
     run("backup", file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -120,8 +119,8 @@ def test_the_drill_a_site_is_backed_up_lost_and_restored(used_site, mturk, tmp_p
     run("restore", file)
     assert contents() == before
     assert audit() == []
-    study = Study.objects.get()
-    assert judgment_frame(study).equals(judgments)
+    study = models.Study.objects.get()
+    assert frames.judgment_frame(study).equals(judgments)
     assert repr(study_agreement(study)) == repr(agreement)
     # The key of then signs requests, and new rows get keys that no row has.
     assert mturk.get_account_balance()["AvailableBalance"]

@@ -23,7 +23,6 @@ from django.conf import settings as site
 
 from marketplace.api.authentication import AMAZON_HOSTS
 from marketplace.bridge import certificates, proxy
-from marketplace.bridge.proxy import Marketplace, find_marketplace
 from marketplace.exceptions import BridgeUnfit
 from tests.codes import refused
 from tests.marketplace.bridges import bridge_to, lead_programs
@@ -150,7 +149,7 @@ def test_a_silent_connection_is_let_go_and_no_port_in_use_is_taken(
 ):
     monkeypatch.setattr(proxy._Tunnel, "timeout", 0.2)
     with (
-        bridge_to(find_marketplace(live_server.url), authority) as bridge,
+        bridge_to(proxy.find_marketplace(live_server.url), authority) as bridge,
         socket.create_connection(bridge.server_address[:2], timeout=20) as connection,
     ):
         assert connection.recv(100) == b""
@@ -198,7 +197,7 @@ def post_through(bridge, authority) -> tuple[int, dict[str, str], dict]:
 
 def lead_to(server, authority):
     host, port = server.server_address[:2]
-    return bridge_to(Marketplace(f"http://{host}:{port}/requester"), authority)
+    return bridge_to(proxy.Marketplace(f"http://{host}:{port}/requester"), authority)
 
 
 def test_a_whole_answer_is_passed_on_and_a_cut_or_too_large_one_is_an_error(
@@ -236,9 +235,9 @@ def test_a_whole_answer_is_passed_on_and_a_cut_or_too_large_one_is_an_error(
 
 def test_a_marketplace_is_found_by_its_sites_address(live_server, strange):
     for url in (live_server.url, f"{live_server.url}/", f"{live_server.url}/requester/"):
-        assert find_marketplace(url).url == f"{live_server.url}/requester"
+        assert proxy.find_marketplace(url).url == f"{live_server.url}/requester"
     with refused(BridgeUnfit, "not_a_marketplace"):
-        find_marketplace(f"{live_server.url}/worker/")
+        proxy.find_marketplace(f"{live_server.url}/worker/")
     for url, code in (
         ("ftp://assay.example.org", "invalid_address"),
         ("assay.example.org", "invalid_address"),
@@ -248,14 +247,14 @@ def test_a_marketplace_is_found_by_its_sites_address(live_server, strange):
         ("http://127.0.0.1:9/requester", "no_answer"),
     ):
         with refused(BridgeUnfit, code):
-            find_marketplace(url)
+            proxy.find_marketplace(url)
     Strange.answer = (
         b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n"
         b'{"__type": "MissingAuthenticationTokenException"}'
     )
     host, port = strange.server_address[:2]
     with refused(BridgeUnfit, "too_old"):
-        find_marketplace(f"http://{host}:{port}/requester")
+        proxy.find_marketplace(f"http://{host}:{port}/requester")
 
 
 # Certificates

@@ -10,6 +10,7 @@ from django.test import Client
 from hypothesis import given, settings, strategies as st
 
 from csv_cells import from_cell, to_cell
+from marketplace import exceptions, models
 from marketplace.documents import answer_schemas as json_schema
 from marketplace.documents.answer_schemas import (
     Budget,
@@ -27,9 +28,7 @@ from marketplace.documents.answers import (
     render_answers,
 )
 from marketplace.documents.questions import parse_question, parse_question_form
-from marketplace.exceptions import InvalidQuestion, NotOffered
 from marketplace.hits.assignments import accept_hit
-from marketplace.models import Assignment, Hit
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import turk_code
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HTML_QUESTION
@@ -85,7 +84,7 @@ def test_an_external_question_keeps_its_own_query(xml, parameters, url):
     ],
 )
 def test_a_question_that_cannot_be_shown_is_refused(xml, allow_http, code):
-    with refused(InvalidQuestion, code):
+    with refused(exceptions.InvalidQuestion, code):
         parse_question(xml, allow_http=allow_http)
 
 
@@ -182,7 +181,7 @@ def test_a_test_is_graded_as_its_key_says(mapping, answers, value):
     ],
 )
 def test_a_key_that_cannot_be_used_is_refused(xml):
-    with pytest.raises(InvalidQuestion):
+    with pytest.raises(exceptions.InvalidQuestion):
         parse_answer_key(xml)
 
 
@@ -238,12 +237,12 @@ def test_another_schema_entities_and_too_long_a_form_are_refused():
         form(QUESTION).replace("2017-11-06", "2099-01-01"),
         form(QUESTION.replace("<Question>", '<Question xmlns="urn:x">')),
     ):
-        with refused(InvalidQuestion, "wrong_namespace"):
+        with refused(exceptions.InvalidQuestion, "wrong_namespace"):
             parse_question_form(xml)
     bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(with_content("<Text>&a;</Text>"))
-    with refused(InvalidQuestion, "declares_entities"):
+    with refused(exceptions.InvalidQuestion, "declares_entities"):
         parse_question_form(bomb)
-    with refused(InvalidQuestion, "too_long"):
+    with refused(exceptions.InvalidQuestion, "too_long"):
         parse_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))
 
 
@@ -328,7 +327,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("parts", "code", "named"), WRONG)
 def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
-    with refused(InvalidQuestion, code) as caught:
+    with refused(exceptions.InvalidQuestion, code) as caught:
         parse_question_form(form(parts))
     assert named in str(caught.value)
 
@@ -338,7 +337,7 @@ def test_what_is_no_form_is_refused_with_a_reason(parts, code, named):
     [question("q", "<FileUploadAnswer/>"), with_content("<Application><Flash/></Application>")],
 )
 def test_files_and_applets_are_refused_when_the_hit_is_made(part):
-    with pytest.raises(NotOffered):
+    with pytest.raises(exceptions.NotOffered):
         parse_question_form(form(part))
 
 
@@ -452,17 +451,17 @@ def test_many_records_are_checked_and_costly_steps_end_with_their_time_and_budge
     ],
 )  # fmt: skip
 def test_a_schema_that_would_not_be_checked_whole_is_refused(schema):
-    with pytest.raises(InvalidQuestion):
+    with pytest.raises(exceptions.InvalidQuestion):
         check_schema(schema)
 
 
 def test_a_schema_is_bounded_in_size_and_depth_and_its_check_in_steps():
-    with refused(InvalidQuestion, "schema_too_large"):
+    with refused(exceptions.InvalidQuestion, "schema_too_large"):
         check_schema({"allOf": [True] * json_schema.MOST_NODES})
     deep = True
     for _ in range(json_schema.DEEPEST + 1):
         deep = {"not": deep}
-    with refused(InvalidQuestion, "schema_too_deep"):
+    with refused(exceptions.InvalidQuestion, "schema_too_deep"):
         check_schema(deep)
     costly = {"items": {"allOf": [True] * 1000}}
     check_schema(costly)
@@ -508,7 +507,7 @@ def test_an_answer_that_the_page_forbids_is_refused_and_can_be_mended(
     mturk, worker, answer, problem
 ):
     mturk.create_hit(**HIT | {"Question": with_schema(json.dumps(SCHEMA))})
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get())
+    assignment = accept_hit(worker=worker, hit=models.Hit.objects.get())
     fields = {"assignmentId": assignment.public_id, "answer": answer}
     accept = {"Accept": "application/json"}
     answered = Client().post("/mturk/externalSubmit", fields, headers=accept)
@@ -516,7 +515,7 @@ def test_an_answer_that_the_page_forbids_is_refused_and_can_be_mended(
     assert problem in answered.json()["error"]
     page = Client().post("/mturk/externalSubmit", {"assignmentId": assignment.public_id, "x": "1"})
     assert (page.status_code, page.context["code"]) == (422, "answer_refused")
-    assert Assignment.objects.get().status == "Accepted"
+    assert models.Assignment.objects.get().status == "Accepted"
     right = fields | {"answer": '{"value": 7}'}
     assert Client().post("/mturk/externalSubmit", right).status_code == 200
     # Once it is in, anything sent again gets the same receipt.

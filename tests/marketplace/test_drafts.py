@@ -7,17 +7,15 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from marketplace import clock
-from marketplace.hits.assignments import accept_hit, return_assignment
-from marketplace.hits.drafts import LARGEST_DRAFT, delete_closed_drafts
-from marketplace.models import Assignment, AssignmentDraft, Hit
+from marketplace import clock, models
+from marketplace.hits import assignments, drafts
 from tests.codes import codes_on
 from tests.marketplace.conftest import HIT, submit
 
 
 @pytest.fixture
 def assignment(hit, worker):
-    return accept_hit(worker=worker, hit=hit)
+    return assignments.accept_hit(worker=worker, hit=hit)
 
 
 def path_of(assignment, name="draft"):
@@ -32,13 +30,13 @@ def save(browser, assignment, draft, revision=0, progress="1 of 8", **extra):
 
 
 def test_a_draft_is_bounded_and_returning_it_asks_first(ada, assignment):
-    assert save(ada, assignment, "x" * LARGEST_DRAFT).status_code == 200
-    assert save(ada, assignment, "é" * LARGEST_DRAFT, revision=1).status_code == 413
-    assert save(ada, assignment, "x" * 10 * LARGEST_DRAFT, revision=1).status_code == 413
-    assert len(AssignmentDraft.objects.get().content) == LARGEST_DRAFT
+    assert save(ada, assignment, "x" * drafts.LARGEST_DRAFT).status_code == 200
+    assert save(ada, assignment, "é" * drafts.LARGEST_DRAFT, revision=1).status_code == 413
+    assert save(ada, assignment, "x" * 10 * drafts.LARGEST_DRAFT, revision=1).status_code == 413
+    assert len(models.AssignmentDraft.objects.get().content) == drafts.LARGEST_DRAFT
     body = '{"draft": "a\\ud83d", "progress": "", "revision": 1}'
     assert ada.post(path_of(assignment), body, content_type="application/json").status_code == 200
-    assert AssignmentDraft.objects.get().content == "a\ufffd"
+    assert models.AssignmentDraft.objects.get().content == "a\ufffd"
     save(ada, assignment, "x", revision=2, progress="3 of 8")
     response = ada.post(path_of(assignment, "return"))
     assert "3 of 8" in response.content.decode()
@@ -63,7 +61,7 @@ def test_a_draft_is_kept_and_one_that_began_from_an_older_one_overwrites_nothing
     ):
         response = ada.post(path_of(assignment), body, content_type="application/json")
         assert (response.status_code, response.json()["code"]) == (409, "request_refused")
-        assert not AssignmentDraft.objects.exists()
+        assert not models.AssignmentDraft.objects.exists()
     saved = save(ada, assignment, "ünï 🙂\0")
     assert (saved.status_code, saved.json()["revision"]) == (200, 1)
     assert save(ada, assignment, "two", revision=1).json()["revision"] == 2
@@ -71,18 +69,18 @@ def test_a_draft_is_kept_and_one_that_began_from_an_older_one_overwrites_nothing
     assert (read["draft"], read["revision"]) == ("two", 2)
     page = ada.get(f"/worker/assignments/{assignment.public_id}/")
     assert page.context["state"]["draft"] == "two"
-    assert AssignmentDraft.objects.get().progress == "1 of 8"
+    assert models.AssignmentDraft.objects.get().progress == "1 of 8"
     for revision in (0, 1, 3, 7):
         refused = save(ada, assignment, "theirs", revision=revision)
         assert refused.status_code == 409
         assert (refused.json()["draft"], refused.json()["revision"]) == ("two", 2)
-    assert AssignmentDraft.objects.get().content == "two"
+    assert models.AssignmentDraft.objects.get().content == "two"
 
 
 def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, worker, mturk):
     for end in ("submit", "return", "time"):
-        hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
-        assignment = accept_hit(worker=worker, hit=hit)
+        hit = models.Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+        assignment = assignments.accept_hit(worker=worker, hit=hit)
         save(ada, assignment, "x")
         if end == "submit":
             fields = {"assignmentId": assignment.public_id, "rating": "4"}
@@ -92,8 +90,8 @@ def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, work
         else:
             clock.advance(timedelta(hours=1))
         assert save(ada, assignment, "late", revision=1).status_code in (409, 410)
-        delete_closed_drafts()
-        assert not AssignmentDraft.objects.exists()
+        drafts.delete_closed_drafts()
+        assert not models.AssignmentDraft.objects.exists()
 
 
 # Time
@@ -207,11 +205,11 @@ def test_the_answers_are_kept_and_submitting_again_gives_the_same_receipt(
     # The receipt can be framed, and informs the page around it.
     assert "X-Frame-Options" not in first.headers
     assert "marketplace/receipt.js" in first.content.decode()
-    before = Assignment.objects.values().get()
+    before = models.Assignment.objects.values().get()
     clock.advance(timedelta(hours=2))
     again = post(assignment.public_id, rating="1")
     assert (again.status_code, again.content) == (200, first.content)
-    assert Assignment.objects.values().get() == before
+    assert models.Assignment.objects.values().get() == before
     mturk.approve_assignment(AssignmentId=assignment.public_id)
     assert post(assignment.public_id, rating="4").content == first.content
 
@@ -224,9 +222,9 @@ def test_only_a_post_in_time_of_what_was_accepted_submits_also_as_a_plain_form(
     assignment, make_worker, mturk
 ):
     check_refusal(post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4"), 403, "preview_only")
-    other = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
-    returned = accept_hit(worker=make_worker("eve"), hit=other)
-    return_assignment(assignment=returned)
+    other = models.Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+    returned = assignments.accept_hit(worker=make_worker("eve"), hit=other)
+    assignments.return_assignment(assignment=returned)
     check_refusal(post(returned.public_id, rating="4"), 410, "returned")
     clock.advance(timedelta(seconds=1195))
     path, fields = "/mturk/externalSubmit", f"assignmentId={assignment.public_id}&rating=4"

@@ -16,9 +16,7 @@ from marketplace.hits.assignments import (
     create_assignment,
     let_recruiter_pay,
 )
-from marketplace.money import ledger
-from marketplace.money.amounts import SCHEDULES, parse_amount
-from marketplace.money.reconciliation import audit
+from marketplace.money import amounts, ledger, reconciliation
 from marketplace.money.transfers import deposit, make_batch, reverse_deposit
 from marketplace.people.enrolment import open_worker_account
 from tests.boto_clients import in_process_client
@@ -38,12 +36,12 @@ def test_a_sum_that_is_no_deposit_is_refused_and_the_audit_asks_nothing_per_row(
     for _ in range(5):
         deposit(requester=requester, amount_usd=Decimal(1))
     with django_assert_num_queries(10):
-        assert audit() == []
+        assert reconciliation.audit() == []
 
 
 def test_an_entry_that_was_tampered_with_shows_in_the_audit(requester):
     models.LedgerEntry.objects.filter(amount_usd__gt=0).update(amount_usd=Decimal("1000.00"))
-    first, second = audit()
+    first, second = reconciliation.audit()
     assert codes_of([first, second]) == ["unbalanced", "wrong_balance"]
     assert "900.00" in first
     assert re.findall(r"[0-9]+\.[0-9]+", second) == ["100.00", "1000.00"]
@@ -54,23 +52,23 @@ def test_a_balance_that_was_tampered_with_shows_where_it_is_wrong(requester):
         deposit(requester=requester, amount_usd=Decimal("0.10"))
     middle = models.LedgerEntry.objects.filter(amount_usd=Decimal("0.10"))[1]
     models.LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=Decimal("100.30"))
-    first, second = audit()
+    first, second = reconciliation.audit()
     assert codes_of([first, second]) == ["wrong_balance"] * 2
     assert str(middle.pk) in first
     assert re.findall(r"[0-9]+\.[0-9]+", first) == ["100.30", "100.20"]
     assert re.findall(r"[0-9]+\.[0-9]+", second) == ["100.30", "100.40"]
     models.LedgerEntry.objects.filter(pk=middle.pk).update(balance_usd=None)
-    missing = audit()[0]
+    missing = reconciliation.audit()[0]
     assert (missing.code, "None" in missing, "100.20" in missing) == ("wrong_balance", True, True)
 
 
 def test_money_that_came_in_past_the_audit_log_shows_in_the_audit(requester):
     movement = ledger.deposit(requester=requester, amount_usd=Decimal(5), at=clock.now())
-    [problem] = audit()
+    [problem] = reconciliation.audit()
     assert (problem.code, str(movement.pk) in problem) == ("unrecorded_deposit", True)
     back = ledger.reverse_deposit(requester=requester, amount_usd=Decimal(5), at=clock.now())
-    assert [f" {back.pk} " in each for each in audit()].count(True) == 1
-    assert codes_of(audit()) == ["unrecorded_deposit"] * 2
+    assert [f" {back.pk} " in each for each in reconciliation.audit()].count(True) == 1
+    assert codes_of(reconciliation.audit()) == ["unrecorded_deposit"] * 2
 
 
 def test_a_second_payment_is_refused_and_an_overdrawn_account_shows_in_the_audit(mturk, worker):
@@ -82,7 +80,7 @@ def test_a_second_payment_is_refused_and_an_overdrawn_account_shows_in_the_audit
         )
     paid = models.LedgerEntry.objects.get(account=ledger.earnings_account(worker))
     models.LedgerEntry.objects.filter(pk=paid.pk).update(amount_usd=-paid.amount_usd)
-    by_code = {problem.code: problem for problem in audit()}
+    by_code = {problem.code: problem for problem in reconciliation.audit()}
     assert "-1.26" in by_code["unbalanced"]
     assert str(worker) in by_code["overdrawn"]
     assert "0.63" in by_code["overdrawn"]
@@ -126,7 +124,7 @@ def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(re
     ],
 )
 def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, fee):
-    assert SCHEDULES[schedule].per_assignment(
+    assert amounts.SCHEDULES[schedule].per_assignment(
         reward_usd=Decimal(reward), max_assignments=assignments, for_masters=for_masters
     ) == Decimal(fee)
 
@@ -136,7 +134,7 @@ def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, 
     [("none", "5.00", "0.00"), ("mturk", "5.00", "1.00"), ("mturk", "0.01", "0.01")],
 )
 def test_the_fee_on_a_bonus_follows_the_schedule_too(schedule, bonus, fee):
-    assert SCHEDULES[schedule].per_bonus(Decimal(bonus)) == Decimal(fee)
+    assert amounts.SCHEDULES[schedule].per_bonus(Decimal(bonus)) == Decimal(fee)
 
 
 FULL_WIDTH = "\uff15\uff10\uff10"
@@ -164,7 +162,7 @@ def filled_in(olga, requester):
 @pytest.mark.parametrize("text", NOT_PLAIN + TOO_LARGE)
 def test_what_is_no_plain_amount_or_a_slip_of_the_finger_is_refused(text):
     with refused(exceptions.InvalidAmount, "too_large" if text in TOO_LARGE else "invalid_amount"):
-        parse_amount(text)
+        amounts.parse_amount(text)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +170,7 @@ def test_what_is_no_plain_amount_or_a_slip_of_the_finger_is_refused(text):
     [("1000", "1000"), ("$49.50", "49.50"), (" 0.1 ", "0.1"), ("1000000.00", "1000000")],
 )
 def test_a_plain_amount_is_read(text, amount):
-    assert parse_amount(text) == Decimal(amount)
+    assert amounts.parse_amount(text) == Decimal(amount)
 
 
 def test_the_form_reads_amounts_alike_and_sent_twice_makes_one_deposit(olga, requester, filled_in):
@@ -241,7 +239,7 @@ def test_every_deposit_is_in_the_audit_log(requester):
     entries = models.AuditEntry.objects.filter(action="requester.deposit")
     assert entries.count() == deposits == 4
     assert {entry.detail["amount_usd"] for entry in entries} == {"100.00", "5.00", "6.00", "7.00"}
-    assert audit() == []
+    assert reconciliation.audit() == []
 
 
 def test_a_deposit_is_taken_out_again_once(requester, db):
@@ -393,7 +391,7 @@ def test_ledger_and_database_refuse_every_movement_and_promise(recruited, partic
     ):
         with pytest.raises(exceptions.PaidByRecruiter):
             move()
-    assert audit() == []
+    assert reconciliation.audit() == []
     with pytest.raises(IntegrityError), transaction.atomic():
         models.Assignment.objects.filter(pk=assignment.pk).update(reward_usd=Decimal("0.63"))
 
@@ -420,9 +418,9 @@ def test_the_audit_finds_what_got_past(make_keys, worker, participant):
     created = in_process_client(make_keys()).create_hit(**HIT, MaxAssignments=2)["HIT"]
     hit = models.Hit.objects.select_related("hit_type").get(public_id=created["HITId"])
     type(hit.hit_type).objects.filter(pk=hit.hit_type.pk).update(paid_by="recruiter")
-    [held] = [problem for problem in audit() if problem.code == "recruiter_hold"]
+    [held] = [problem for problem in reconciliation.audit() if problem.code == "recruiter_hold"]
     assert str(hit) in held
     hit.hit_type.refresh_from_db()
     assignment = take(hit, participant)
     models.LedgerTransaction.objects.create(kind="bonus", created_at=NOW(), assignment=assignment)
-    assert "participant_payment" in codes_of(audit())
+    assert "participant_payment" in codes_of(reconciliation.audit())

@@ -13,9 +13,8 @@ from django.test import Client
 
 from hits.connections import signed_headers
 from hits.endpoints import AccessKey
-from marketplace import clock, exceptions, money
+from marketplace import clock, exceptions, models, money
 from marketplace.hits import assignments, lifecycle
-from marketplace.models import Assignment, Hit
 from marketplace.money.amounts import LARGEST_AMOUNT_USD, parse_amount
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import status_of, turk_code
@@ -30,7 +29,7 @@ def test_a_rejection_is_overridden_for_thirty_days_and_a_bonus_paid_for_183(mtur
     mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
     clock.advance(30 * DAY - MINUTE)
     mturk.approve_assignment(AssignmentId=assignment_id, OverrideRejection=True)
-    assert Assignment.objects.get().status == "Approved"
+    assert models.Assignment.objects.get().status == "Approved"
     bonus = {"AssignmentId": assignment_id, "WorkerId": worker.worker_id}
     bonus |= {"BonusAmount": "1.00", "Reason": "Good work."}
     clock.advance(153 * DAY)  # a minute before the 183 are over
@@ -50,19 +49,19 @@ def test_the_largest_bonus_is_ten_thousand_dollars(make_keys, mturk, hit_id, wor
 
 def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, worker):
     submit(worker, hit_id)
-    assert Hit.objects.get().next_transition_at == Hit.objects.get().expiration
+    assert models.Hit.objects.get().next_transition_at == models.Hit.objects.get().expiration
     clock.advance(3 * DAY - MINUTE)
     lifecycle.sweep(clock.now())
-    assignment = Assignment.objects.get()
+    assignment = models.Assignment.objects.get()
     assert assignment.status == "Submitted"
-    assert Hit.objects.get().next_transition_at == assignment.auto_approval_at
+    assert models.Hit.objects.get().next_transition_at == assignment.auto_approval_at
     assert assignment.auto_approval_at - assignment.submitted_at == 3 * DAY
     assert lifecycle.sweep(assignment.auto_approval_at) == 1
     assignment.refresh_from_db()
     assert (assignment.status, assignment.approved_at) == ("Approved", assignment.auto_approval_at)
     assert str(money.ledger.balance_of(money.ledger.earnings_account(worker))) == "0.63"
     hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
-    assert Assignment.objects.get(public_id=submit(worker, hit)).status == "Approved"
+    assert models.Assignment.objects.get(public_id=submit(worker, hit)).status == "Approved"
     clock.advance(400 * DAY)
     lifecycle.sweep(clock.now())
     assert status_of(mturk, hit_id) == "Disposed"
@@ -71,10 +70,10 @@ def test_work_is_approved_at_the_end_of_its_delay_and_not_before(mturk, hit_id, 
 def test_a_hit_that_is_worked_on_is_not_due_for_disposal(mturk, worker):
     """Else every read would settle it again, from the 120th day on until the deadline."""
     mturk.create_hit(**HIT | {"AssignmentDurationInSeconds": 300 * 86_400})
-    assignment = assignments.accept_hit(worker=worker, hit=Hit.objects.get())
+    assignment = assignments.accept_hit(worker=worker, hit=models.Hit.objects.get())
     clock.advance(130 * DAY)
     assert lifecycle.sweep(clock.now()) == 1  # it expired on the first day
-    assert Hit.objects.get().next_transition_at == assignment.deadline
+    assert models.Hit.objects.get().next_transition_at == assignment.deadline
     assert lifecycle.sweep(clock.now()) == 0
 
 
@@ -84,7 +83,7 @@ def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker,
 
     hit_id = mturk.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
     assert held() == "1.89"
-    accepted = assignments.accept_hit(worker=worker, hit=Hit.objects.get())
+    accepted = assignments.accept_hit(worker=worker, hit=models.Hit.objects.get())
     submit(make_worker("ben"), hit_id)
     assert held() == "1.89"
     for reward, total in (
@@ -96,7 +95,7 @@ def test_what_is_held_follows_cheaper_and_dearer_types_and_states(mturk, worker,
         assert held() == total
     assignments.return_assignment(assignment=accepted)
     assert held() == "0.83"
-    late = assignments.accept_hit(worker=make_worker("eve"), hit=Hit.objects.get())
+    late = assignments.accept_hit(worker=make_worker("eve"), hit=models.Hit.objects.get())
     mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
     assignments.return_assignment(assignment=late)
     assert status_of(mturk, hit_id) == "Reviewable"
@@ -171,13 +170,13 @@ def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id, hit, worker):
 def test_a_hit_that_cannot_be_settled_holds_up_no_other(mturk, hit_id, worker, caplog):
     broken = submit(worker, hit_id)
     # More than was ever held: nobody can pay this.
-    Assignment.objects.filter(public_id=broken).update(reward_usd=1_000_000)
+    models.Assignment.objects.filter(public_id=broken).update(reward_usd=1_000_000)
     clock.advance(SECOND)
     sound = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
     clock.advance(40 * DAY)
     assert lifecycle.sweep(clock.now()) == 1
     assert [record.levelname for record in caplog.records] == ["ERROR"]
-    statuses = dict(Assignment.objects.values_list("public_id", "status"))
+    statuses = dict(models.Assignment.objects.values_list("public_id", "status"))
     assert statuses == {broken: "Submitted", sound: "Approved"}
 
 
@@ -196,7 +195,7 @@ def test_the_command_and_the_periodic_job_sweep(mturk, hit_id):
 
 def test_a_worker_does_a_hit_once_and_next_the_oldest_not_done(mturk, worker, make_worker):
     hit_id = mturk.create_hit(**HIT, MaxAssignments=5)["HIT"]["HITId"]
-    hit = Hit.objects.get()
+    hit = models.Hit.objects.get()
     assignment = assignments.accept_hit(worker=worker, hit=hit)
     with refused(exceptions.AlreadyWorkedOn, "in_progress"):
         assignments.accept_hit(worker=worker, hit=hit)
@@ -205,7 +204,7 @@ def test_a_worker_does_a_hit_once_and_next_the_oldest_not_done(mturk, worker, ma
     with refused(exceptions.AlreadyWorkedOn, "done_already"):
         assignments.accept_hit(worker=worker, hit=hit)
     first, second = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
-    hit_type = Hit.objects.first().hit_type
+    hit_type = models.Hit.objects.first().hit_type
     assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == first
     assert assignments.accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
     with pytest.raises(exceptions.NoAssignmentsLeft):

@@ -23,7 +23,6 @@ from marketplace.api import (  # registers the operations
     worker_operations as _worker_operations,  # noqa: F401
 )
 from marketplace.api.inputs import INPUTS, OPERATIONS, read_request
-from marketplace.hits import assignments
 from marketplace.models import Assignment, Deposit, Hit, LedgerTransaction, PayoutBatch, Requester
 from marketplace.money import ledger, reconciliation, transfers
 from marketplace.people.enrolment import open_worker_account
@@ -205,7 +204,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
     @stateful.rule(worker=WORKERS, pick=PICKS, finish=st.booleans())
     def accept(self, worker, pick, finish):
         worker, hit = self.workers[worker], self._hit(pick, "Assignable")
-        accepted = self._try("accept", lambda: assignments.accept_hit(worker=worker, hit=hit))
+        accepted = self._try("accept", lambda: hits.assignments.accept_hit(worker=worker, hit=hit))
         if accepted and finish:
             self._submit(accepted)
 
@@ -213,7 +212,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
     def accept_next_of_a_group(self, worker, pick, finish):
         worker, hit_type = self.workers[worker], self._hit(pick, "Assignable").hit_type
         accepted = self._try(
-            "accept next", lambda: assignments.accept_next(worker=worker, hit_type=hit_type)
+            "accept next", lambda: hits.assignments.accept_next(worker=worker, hit_type=hit_type)
         )
         if accepted and finish:
             self._submit(accepted)
@@ -224,7 +223,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
         if assignment and finish:
             self._submit(assignment)
         elif assignment:
-            self._try("return", lambda: assignments.return_assignment(assignment=assignment))
+            self._try("return", lambda: hits.assignments.return_assignment(assignment=assignment))
 
     # What an operator does.
 
@@ -276,7 +275,7 @@ class Marketplace(stateful.RuleBasedStateMachine):
     def _submit(self, assignment):
         public_id, fields = assignment.public_id, [("rating", [str(assignment.pk % 2)])]
         self._try(
-            "submit", lambda: assignments.submit_assignment(public_id=public_id, fields=fields)
+            "submit", lambda: hits.assignments.submit_assignment(public_id=public_id, fields=fields)
         )
 
     def _override(self, assignment):

@@ -10,10 +10,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from django.test import Client
 
-from marketplace import clock
+from marketplace import clock, exceptions
 from marketplace.api.authentication import AMAZON_HOSTS, SIGNED_HOST, ReceivedRequest, authenticate
 from marketplace.api.dispatch import SERVICE_TARGET
-from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client, network_client, send_in_process
 from tests.codes import refused
@@ -50,7 +49,7 @@ def check(request, now=None):
 
 
 def refusal_of(request, now=None):
-    with refused(ProtocolError) as caught:
+    with refused(exceptions.ProtocolError) as caught:
         check(request, now=now)
     return caught.value.code
 
@@ -91,7 +90,7 @@ def test_a_header_that_matters_must_be_signed(name):
     headers = request.headers | {
         "authorization": authorization[:start] + names + authorization[end:]
     }
-    with refused(ProtocolError, "InvalidSignatureException") as caught:
+    with refused(exceptions.ProtocolError, "InvalidSignatureException") as caught:
         check(changed(request, headers=headers))
     assert f"'{name}'" in str(caught.value)
 
@@ -128,7 +127,7 @@ def test_spaces_are_signed_as_one_and_a_session_token_or_another_service_refused
     check(signed(headers={"X-Amz-Note": "two   spaces "}))
     request = signed(headers={"X-Amz-Security-Token": "token"})
     assert refusal_of(request) == "UnrecognizedClientException"
-    with refused(ProtocolError, "InvalidSignatureException") as caught:
+    with refused(exceptions.ProtocolError, "InvalidSignatureException") as caught:
         check(signed(service="s3"))
     assert "'mturk-requester'" in str(caught.value)
 

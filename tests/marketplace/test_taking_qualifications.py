@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils.html import escape
 
-from marketplace import clock
-from marketplace.models import Qualification, QualificationRequest, WorkerAccount, WorkerMessage
+from marketplace import clock, models
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import HIT, make_type, submit
 from tests.marketplace.forms import form, question, selection
@@ -57,12 +56,12 @@ def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     assert "data-deadline" in page
     assert "bern" not in page.replace("Choice bern", "")
     ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"})
-    assert Qualification.objects.get().integer_value == 100
+    assert models.Qualification.objects.get().integer_value == 100
     assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 302
 
 
 def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
-    worker = WorkerAccount.objects.get(user__username="ada")
+    worker = models.WorkerAccount.objects.get(user__username="ada")
     type_id = make_type(mturk, AutoGranted=True, AutoGrantedValue=3)
     needing(mturk, type_id, "GreaterThanOrEqualTo", 4)
     page = ada.post(f"/worker/qualifications/{type_id}/", follow=True)
@@ -71,7 +70,7 @@ def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
     ids = {"QualificationTypeId": type_id, "WorkerId": worker.worker_id}
     for value in (2, 5):
         mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
-    low, enough = WorkerMessage.objects.filter(worker=worker).order_by("pk")
+    low, enough = models.WorkerMessage.objects.filter(worker=worker).order_by("pk")
     assert low.subject != enough.subject
     assert re.findall("[0-9]+", low.text) == ["2", "4"]
     assert re.findall("[0-9]+", enough.text) == ["5"]
@@ -101,7 +100,7 @@ def test_who_fails_reads_the_score_and_the_mark_that_was_not_reached(mturk, ada)
     assert message_codes(page) == ["passed"]
     result = page.context["result"]
     assert (result.grade, result.is_passed, result.n_attempts) == (100, True, 2)
-    assert Qualification.objects.get().integer_value == 100
+    assert models.Qualification.objects.get().integer_value == 100
 
 
 def test_answers_are_explained_where_the_key_explains_them(mturk, ada):
@@ -129,8 +128,8 @@ def test_a_half_filled_test_is_not_handed_in_and_there_is_one_attempt(mturk, ada
     (wrong,) = response.context["filled"].complaints
     assert (wrong.question.identifier, wrong.complaint.code) == ("river", "unanswered")
     assert codes_on(text_of(response)) == ["unanswered"]
-    assert QualificationRequest.objects.get().status == "Started"
-    assert not Qualification.objects.exists()
+    assert models.QualificationRequest.objects.get().status == "Started"
+    assert not models.Qualification.objects.exists()
     ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
     assert ada.get(f"/worker/qualifications/{type_id}/").context["obstacle"].code == "only_once"
     assert codes_on(text_of(ada.get(test))) == ["handed_in_already"]
@@ -156,7 +155,7 @@ def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada, make_work
     answers = {"question-1": "0", "question-2": "1"}
     for response in (ada.get(test), ada.post(test + "hand-in/", answers)):
         assert (response.status_code, response.context["code"]) == (409, "test_over")
-    assert not Qualification.objects.exists()
+    assert not models.Qualification.objects.exists()
     page = ada.get("/worker/qualifications/")
     assert [each.status for each in page.context["asked"]] == ["Expired"]
 
@@ -186,7 +185,7 @@ def test_who_has_not_tried_is_led_to_the_work_and_cannot_ask(mturk, ada, trial):
     assert list(ada.get("/worker/qualifications/").context["page"]) == []
     refused = ada.post(f"/worker/qualifications/{type_id}/")
     assert (refused.status_code, refused.context["code"]) == (409, "earned_by_work")
-    assert not QualificationRequest.objects.exists()
+    assert not models.QualificationRequest.objects.exists()
 
 
 def test_who_did_not_pass_reads_so_and_not_the_values(mturk, ada, worker, trial):

@@ -9,10 +9,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from marketplace import clock
+from marketplace import clock, models
 from marketplace.documents.questions import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
-from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.templatetags.marketplace_tags import time_left
 from tests.codes import codes_on, message_codes
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
@@ -35,7 +34,7 @@ def test_signing_up_opens_a_worker_account(db, worker):
     passwords = {"password1": PASSWORD, "password2": PASSWORD}
     response = browser.post("/worker/signup/", {"username": "ada@example.org"} | passwords)
     assert response.headers["Location"] == "/worker/"
-    worker = WorkerAccount.objects.get(user__username="ada@example.org")
+    worker = models.WorkerAccount.objects.get(user__username="ada@example.org")
     assert re.fullmatch("A[A-Z0-9]{13}", worker.worker_id)
     assert worker.worker_id in text_of(browser.get("/worker/"))
     browser.logout()
@@ -91,7 +90,7 @@ def test_a_hit_is_previewed_worked_on_and_returned(ada, hit, worker):
         "assayPage": ["1"],
     }
     assert f'action="/worker/hits/{hit.public_id}/accept/"' in text_of(response)
-    assert not Assignment.objects.exists()
+    assert not models.Assignment.objects.exists()
     assignment = accept_hit(worker=worker, hit=hit)
     path = f"/worker/assignments/{assignment.public_id}/"
     response = ada.get(path)
@@ -269,11 +268,11 @@ def test_links_to_a_group_or_a_hit_lead_to_it_after_signing_in(ada, hits):
 
 
 def test_the_next_page_shows_a_hit_and_confirms_what_was_submitted(ada, worker, hits):
-    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hits[0]["HITId"]))
+    assignment = accept_hit(worker=worker, hit=models.Hit.objects.get(public_id=hits[0]["HITId"]))
     group = f"/worker/groups/{hits[0]['HITTypeId']}/"
     path = f"{group}next/"
     assert ada.get(path).headers["Location"] == group
-    assert Assignment.objects.count() == 1
+    assert models.Assignment.objects.count() == 1
     assert "receipt" not in message_codes(ada.get(path, follow=True))
     submit_assignment(public_id=assignment.public_id, fields=[("rating", ["4"])])
     assert "receipt" in message_codes(ada.get(path, follow=True))
@@ -284,11 +283,11 @@ def test_the_next_page_shows_a_hit_and_confirms_what_was_submitted(ada, worker, 
 def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
     group = f"/worker/groups/{hits[0]['HITTypeId']}/"
     ada.post(group + "accept/", {"auto_accept": "on"})
-    first = Assignment.objects.get()
+    first = models.Assignment.objects.get()
     assert ada.get(group + "next/").headers["Location"] == group
-    assert Assignment.objects.get() == first
+    assert models.Assignment.objects.get() == first
     second = ada.post(group + "next/").headers["Location"]
-    assert second == f"/worker/assignments/{Assignment.objects.exclude(pk=first.pk).get()}/"
+    assert second == f"/worker/assignments/{models.Assignment.objects.exclude(pk=first.pk).get()}/"
     assert is_ticked(ada.get(second))
     response = ada.post(group + "next/", follow=True)
     assert response.redirect_chain[-1] == ("/worker/", 302)
@@ -399,7 +398,7 @@ def test_what_a_requirement_guards(mturk, ada, worker, guard, is_listed, preview
         assert '<form class="accept"' not in text_of(response)
         refused = ada.post(path + "accept/")
         assert (refused.status_code, refused.context["code"]) == (403, "not_held")
-    assert Hit.objects.get().assignments.count() == 0
+    assert models.Hit.objects.get().assignments.count() == 0
     worker.country = "CA"
     worker.save()
     assert titles(ada) == [HIT["Title"]]

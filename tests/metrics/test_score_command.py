@@ -331,18 +331,6 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):
     } == {7}
 
 
-def test_only_one_at_a_time_scores_into_a_file(items, output):
-    class Nosy(Counting):
-        def measure(self, examples):
-            with refused(FileUnfit, "busy"):
-                score_file(path=items, scorers=[Counting()], output=output)
-            return super().measure(examples)
-
-    score_file(path=items, scorers=[Nosy()], output=output)
-    assert len(read_scores(output)) == 10
-    assert sorted(path.name for path in output.parent.iterdir()) == ["items.csv", "scores.csv"]
-
-
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -364,3 +352,4 @@ def test_a_killed_process_keeps_nobody_from_its_file(items, output):
     holder.communicate()
     score_file(path=items, scorers=[Counting()], output=output)
     assert len(read_scores(output)) == 10
+    assert sorted(path.name for path in output.parent.iterdir()) == ["items.csv", "scores.csv"]

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from presentation import formats, latex
 from presentation.documents import (
     MOST_COLUMNS_PRINTED,
     MOST_PRINTED,
@@ -14,8 +15,6 @@ from presentation.documents import (
     Table,
     cell_text,
 )
-from presentation.formats import FORMATS
-from presentation.latex import table_latex
 from presentation.plain import records_csv, table_csv
 from tests.presentation.latex import compile_latex
 
@@ -48,7 +47,7 @@ def test_a_table_too_long_or_too_wide_for_paper_is_a_file_beside_it(form):
     )
     wide = Table("wide", "Too wide", columns, [tuple(range(MOST_COLUMNS_PRINTED + 1))] * 2)
     long = Table("long", "Too long", columns[:1], [("x",)] * (MOST_PRINTED + 1))
-    files = FORMATS[form](Document("Tables", [Section("All", [fits, wide, long])]))
+    files = formats.FORMATS[form](Document("Tables", [Section("All", [fits, wide, long])]))
     [text] = [content.decode() for name, content in files.items() if name.startswith("report.")]
     assert wide.file_note in text
     assert long.file_note in text
@@ -72,7 +71,7 @@ def test_a_table_too_long_or_too_wide_for_paper_is_a_file_beside_it(form):
 def test_the_headers_of_a_row_together_tell_it_from_all_others(rows, n_headers):
     columns = [Column(title, is_number=False) for title in ("Recommender", "User")]
     table = Table("t", "T", [*columns, Column("Mean")], rows)
-    html = FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
+    html = formats.FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
     body = html[html.index("<tbody>") :].splitlines()[: len(rows)]
     headers = [re.findall(r'<th scope="row">(.*?)</th>', row) for row in body]
     assert headers == [[word for word in row[:n_headers] if word] for row in rows]
@@ -80,8 +79,8 @@ def test_the_headers_of_a_row_together_tell_it_from_all_others(rows, n_headers):
 
 def test_a_character_without_a_glyph_is_its_number():
     table = Table("t", "模", [Column("a", is_number=False)], [("模",), ("é",)])
-    assert r"\texttt{U+6A21}" in table_latex(table)
-    assert "é" in table_latex(table)
+    assert r"\texttt{U+6A21}" in latex.table_latex(table)
+    assert "é" in latex.table_latex(table)
 
 
 def test_rows_that_begin_with_a_bracket_and_words_of_long_tables_compile(tmp_path):

@@ -7,8 +7,7 @@ import pytest
 from annotation.exceptions import ImportRefused
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Judgment, Study, Submission
-from metrics.models import ScoringRun
-from metrics.study_files import score_frame
+from metrics import models, study_files
 from tests.annotation.importing import assert_refused, command_output, numbers_in
 from tests.codes import refused
 
@@ -49,7 +48,7 @@ def judgments():
 def scores(study):
     return {
         (row.metric, row.item, row.candidate): None if math.isnan(row.value) else row.value
-        for row in score_frame(Study.objects.get(slug=study)).itertuples()
+        for row in study_files.score_frame(Study.objects.get(slug=study)).itertuples()
     }
 
 
@@ -101,7 +100,7 @@ class TestTopicalChat:
         lines = [sample, sample | {"mode": "plain", "scores": []}]
         geval = write(*map(json.dumps, lines), name="geval.jsonl")
         command_output("import_topical_chat", path, study="tc", geval=geval)
-        means = {run.signature: run.scores.get().value for run in ScoringRun.objects.all()}
+        means = {run.signature: run.scores.get().value for run in models.ScoringRun.objects.all()}
         assert means == {
             "imported|mode:geval|weights:sampled|file:geval.jsonl": 2,
             "imported|mode:plain|weights:sampled|file:geval.jsonl": None,
@@ -154,11 +153,11 @@ class TestTopicalChat:
     def test_the_published_data_has_360_responses_that_correlate_as_published(self, published):
         assert Candidate.objects.count() == 360
         assert Judgment.objects.count() == 360 * 6
-        assert ScoringRun.objects.filter(metric__startswith="unieval_").count() == 6
-        geval = ScoringRun.objects.filter(metric__startswith="geval_").counted()
+        assert models.ScoringRun.objects.filter(metric__startswith="unieval_").count() == 6
+        geval = models.ScoringRun.objects.filter(metric__startswith="geval_").counted()
         assert sum(run.n_scores for run in geval) == 10_000
         human = judgment_frame(published).astype({"item": str, "candidate": str, "question": str})
-        scored = score_frame(published)
+        scored = study_files.score_frame(published)
         scored = scored[scored["signature"].str.contains("mode:geval|", regex=False)]
         correlations = {}
         for question, judged in human.groupby("question"):
@@ -212,7 +211,7 @@ class TestDstc9:
         questions = Study.objects.get().questions.values_list("name", flat=True)
         assert list(questions) == ["overall", "consistent"]
         assert scores("d") == {("flow_score", "0", "bot1"): 1.5, ("flow_score", "1", "bot2"): 1.25}
-        assert not ScoringRun.objects.get().higher_is_better
+        assert not models.ScoringRun.objects.get().higher_is_better
 
     def test_dialogues_may_come_without_ratings_and_compressed(self, tmp_path):
         path = tmp_path / "dialogs.jsonl.gz"
@@ -292,7 +291,7 @@ class TestDstc9:
         assert Submission.objects.count() == 6473
         assert Judgment.objects.filter(question__name="overall").count() == 6473
         assert Judgment.objects.filter(question__name="consistent").count() == 6473 - 26
-        assert ScoringRun.objects.counted().get().n_scores == 2200
+        assert models.ScoringRun.objects.counted().get().n_scores == 2200
         command_output("import_dstc9", folder / "dstc9_seed004_structure.json.gz", study="turns")
         assert Candidate.objects.filter(item__study__slug="turns").count() == 2200
 

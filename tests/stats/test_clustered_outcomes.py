@@ -29,7 +29,7 @@ def study(seed: int) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.nd
     return rng.random(len(worker)) < expit(logit), columns, {"worker": worker, "target": target}
 
 
-def test_without_groups_that_differ_it_is_plain_logistic_regression() -> None:
+def test_without_groups_that_differ_it_is_plain_logistic_regression():
     import statsmodels.api as sm
 
     rng = np.random.default_rng(1)
@@ -67,7 +67,7 @@ def exact_likelihood(
     return negative
 
 
-def test_one_grouping_agrees_with_the_integrated_likelihood() -> None:
+def test_one_grouping_agrees_with_the_integrated_likelihood():
     rng = np.random.default_rng(3)
     worker, x = np.repeat(np.arange(50), 25), rng.normal(size=1250)
     y = (rng.random(1250) < expit(-0.5 + x + rng.normal(0, 1.2, 50)[worker])).astype(float)
@@ -82,7 +82,7 @@ def test_one_grouping_agrees_with_the_integrated_likelihood() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_nothing_near_the_estimates_is_likelier(seed: int) -> None:
+def test_nothing_near_the_estimates_is_likelier(seed):
     """The search stopped short of the maximum where the likelihood was too rough to be climbed."""
     rng = np.random.default_rng([seed, 5])
     worker, target = np.repeat(np.arange(20), 15), rng.integers(0, 40, 300)
@@ -105,7 +105,7 @@ def test_nothing_near_the_estimates_is_likelier(seed: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def marginal() -> float:
+def marginal():
     """The true probability of a switch at a loss, of all workers and targets."""
     spread = np.hypot(WORKER_SD, TARGET_SD)
     share, _ = integrate.quad(
@@ -115,7 +115,7 @@ def marginal() -> float:
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_and_estimates_are_near_it(marginal: float) -> None:
+def test_intervals_hold_the_truth_and_estimates_are_near_it(marginal):
     n_trials = 24
     models = [mixed_logistic(*study(seed)) for seed in range(n_trials)]
     covered = np.array(
@@ -154,7 +154,7 @@ def test_outcomes_that_tell_nothing_are_undefined_and_what_cannot_be_fitted_is_r
             mixed_logistic(*change(y.astype(float), columns, groups))
 
 
-def test_clusters_count_by_how_far_they_differ() -> None:
+def test_clusters_count_by_how_far_they_differ():
     found = clustered_share([1] * 7 + [0] * 13, range(20))
     # R 4.3: binom.test(7, 20)
     assert (found.ci_low, found.ci_high) == pytest.approx((0.1539092, 0.5921885), abs=1e-6)
@@ -167,15 +167,13 @@ def test_clusters_count_by_how_far_they_differ() -> None:
 
 
 @pytest.mark.parametrize("own", [[1, 0], [1, 0, 0], [1, 1, 0, 0, 0]])
-def test_clusters_of_equal_shares_count_in_full_whether_the_share_is_a_binary_fraction_or_not(
-    own: list[int],
-) -> None:
+def test_clusters_of_equal_shares_count_in_full_whether_the_share_is_a_binary_fraction_or_not(own):
     found = clustered_share(own * 10, np.repeat([0, 1], 5 * len(own)))
     assert found.effective_n == 10 * len(own)
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_outcomes_that_are_all_alike_bound_the_share_by_the_number_of_clusters(value: int) -> None:
+def test_outcomes_that_are_all_alike_bound_the_share_by_the_number_of_clusters(value):
     found = clustered_share([value] * 100, np.arange(100) % 10)
     low, high = sorted((value, abs(value - (1 - 0.025 ** (1 / 10)))))
     assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
@@ -184,9 +182,7 @@ def test_outcomes_that_are_all_alike_bound_the_share_by_the_number_of_clusters(v
 
 @pytest.mark.parametrize(("logit", "sd"), [(-5, 0.8), (-3, 1.5), (0, 0.8), (1, 1.5)])
 @pytest.mark.parametrize("n_clusters", [3, 6, 20])
-def test_the_interval_holds_the_share_of_all_clusters(
-    logit: float, sd: float, n_clusters: int
-) -> None:
+def test_the_interval_holds_the_share_of_all_clusters(logit, sd, n_clusters):
     rng, n_trials, held = np.random.default_rng(0), 150, 0
     share = expit(logit + sd * rng.normal(size=200_000)).mean()
     cluster = np.repeat(np.arange(n_clusters), 10)
@@ -199,7 +195,7 @@ def test_the_interval_holds_the_share_of_all_clusters(
 
 
 @pytest.mark.parametrize("n_clusters", [12, 40])
-def test_the_interval_holds_where_one_cluster_has_half_of_the_outcomes(n_clusters: int) -> None:
+def test_the_interval_holds_where_one_cluster_has_half_of_the_outcomes(n_clusters):
     rng, n_trials, held = np.random.default_rng(1), 150, 0
     size = np.full(n_clusters, 5)
     size[0] = 5 * (n_clusters - 1)
@@ -211,7 +207,7 @@ def test_the_interval_holds_where_one_cluster_has_half_of_the_outcomes(n_cluster
     assert held > 133
 
 
-def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused() -> None:
+def test_too_little_has_a_reason_and_what_is_no_outcome_is_refused():
     assert clustered_share([], []).reason.code == "no_outcomes"
     alone = clustered_share([1, 0], ["a", "a"])
     assert (alone.value, alone.reason.code) == (0.5, "one_cluster")

@@ -256,7 +256,7 @@ OF_CORSI_AND_URBANO: list[tuple[str, str, float, RankTies, float, float, float]]
 
 
 @pytest.mark.parametrize("number", OF_IRCOR)
-def test_coefficients_are_ircors(number: int):
+def test_coefficients_are_ircors(number):
     x, y = X[number], Y[number]
     x_tied, y_tied = ([round(each, 1) for each in side] for side in (x, y))
     values = (
@@ -325,9 +325,7 @@ def test_overlap_of_prefixes_is_webbers_and_bounds_hold_whatever_comes_below():
 @pytest.mark.parametrize(
     ("first", "second", "p", "ties", "ext", "least", "most"), OF_CORSI_AND_URBANO
 )
-def test_overlap_with_ties_is_corsi_and_urbanos(
-    first: str, second: str, p: float, ties: RankTies, ext: float, least: float, most: float
-):
+def test_overlap_with_ties_is_corsi_and_urbanos(first, second, p, ties, ext, least, most):
     found = rbo(groups(first), groups(second), p=p, ties=ties)
     assert (found.ext, found.min, found.max) == pytest.approx((ext, least, most), abs=1e-6)
     other_way = rbo(groups(second), groups(first), p=p, ties=ties)

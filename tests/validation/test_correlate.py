@@ -144,9 +144,7 @@ def test_metrics_are_compared_and_items_swapped_where_asked(tmp_path):
 @pytest.mark.parametrize(
     ("undefined", "resample"), [("drop", "both"), ("zero", "items"), ("nan", "systems")]
 )
-def test_a_table_of_almost_nothing_is_reported_with_reasons(
-    write: Write, lines, undefined, resample
-):
+def test_a_table_of_almost_nothing_is_reported_with_reasons(write, lines, undefined, resample):
     path = write("item,system,human,a,b", *lines)
     rules = (f"--undefined={undefined}", f"--resample={resample}", "--compare", "--permutations=5")
     swaps = [f"--permute={swap}" for swap in ("both", "items", "systems")]
@@ -170,7 +168,7 @@ def test_several_rows_are_several_annotators_and_a_metric_better_lower_is_turned
     assert down["value"] == pytest.approx(-up["value"])
 
 
-def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Write):
+def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write):
     path = write("item,system,human,a", "1,x,2,0.5", "1,y,,0.1", "1,z,3,", "1,w,4,0.9")
     row = correlated(path, "--level=pooled", "--coefficient=pearson")["correlations"][0]
     assert (row["n_missing"], row["n_rows"], row["value"]) == (2, 2, pytest.approx(1))
@@ -186,7 +184,7 @@ def test_missing_cells_are_counted_and_undefined_numbers_have_a_reason(write: Wr
 
 @pytest.mark.parametrize("resample", ["items", "systems", "both"])
 @pytest.mark.parametrize("column", ["human", "a"])
-def test_an_item_without_a_value_is_left_out_with_a_note(write: Write, column, resample):
+def test_an_item_without_a_value_is_left_out_with_a_note(write, column, resample):
     gap = [row | {column: ""} if row["item"] == 3 else row for row in table(n_items=4, n_systems=3)]
     lines = [",".join(str(row[name]) for name in ("item", "system", "human", "a")) for row in gap]
     path = write("item,system,human,a", *lines)
@@ -291,7 +289,7 @@ def test_what_is_resampled_reaches_the_comparisons_and_clusters_widen_the_interv
 
 
 @pytest.mark.slow
-def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):
+def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write):
     path = write("item,system,human,a", "1,x,'bad',1")
     done = subprocess.run(
         [sys.executable, "manage.py", "correlate", str(path), *NAMED],

@@ -6,9 +6,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from work import registry
+from work import registry, workers
 from work.registry import INTERACTIVE, QUEUES, Handler, register
-from work.workers import Worker
 
 REDIS_URL = "redis://127.0.0.1:6379/9"
 BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
@@ -49,4 +48,4 @@ def backend(request: pytest.FixtureRequest, settings: Any) -> Iterator[str]:
 @pytest.fixture
 def work_off(backend: str) -> Callable[[], None]:
     """What workers do with all that the queues hold."""
-    return lambda: Worker(list(QUEUES)).run(until_empty=True)
+    return lambda: workers.Worker(list(QUEUES)).run(until_empty=True)

@@ -11,8 +11,7 @@ from django.utils import timezone
 from django_tasks import task_backends
 from django_tasks_db.models import DBTaskResult
 
-from work import execution, models, tasks, workers
-from work.registry import INTERACTIVE, QUEUES
+from work import execution, models, registry, tasks, workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = models.Job.State
@@ -31,7 +30,7 @@ def signals():
 @pytest.fixture
 def working(backend):
     """A worker in a thread of its own."""
-    worker = workers.Worker([INTERACTIVE])
+    worker = workers.Worker([registry.INTERACTIVE])
 
     def run():
         worker.run()
@@ -53,9 +52,9 @@ def test_a_message_that_a_killed_worker_had_taken_is_deleted_in_time(backend):
     jobs = [tasks.request_job(kind="clean_up"), tasks.request_job(kind="sweep_marketplace")]
     taken, waiting = (rq.queue(job.queue) for job in jobs)
     rq.connection.lrem(taken.key, 1, taken.get_job_ids()[0])
-    assert rq.delete_taken(QUEUES, before=timezone.now() - timedelta(minutes=1)) == 0
-    assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 1
-    assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 0
+    assert rq.delete_taken(registry.QUEUES, before=timezone.now() - timedelta(minutes=1)) == 0
+    assert rq.delete_taken(registry.QUEUES, before=timezone.now() + timedelta(minutes=1)) == 1
+    assert rq.delete_taken(registry.QUEUES, before=timezone.now() + timedelta(minutes=1)) == 0
     assert [message.id for message in waiting.get_jobs()] == waiting.get_job_ids() != []
 
 
@@ -82,14 +81,14 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
 
     kind(run)
     job, waiting = tasks.request_job(kind="job"), tasks.request_job(kind="job", arguments={"n": 2})
-    worker = workers.Worker([INTERACTIVE])
+    worker = workers.Worker([registry.INTERACTIVE])
     worker.install_signals()
     worker.run()
     job.refresh_from_db()
     assert (job.state, job.attempts, job.lease_token) == (State.QUEUED, 0, "")
     assert (len(runs), execution.current) == (1, [])
-    assert tasks.waiting_ids(INTERACTIVE) == {job.task_id, waiting.task_id}
-    workers.Worker([INTERACTIVE]).run(until_empty=True)
+    assert tasks.waiting_ids(registry.INTERACTIVE) == {job.task_id, waiting.task_id}
+    workers.Worker([registry.INTERACTIVE]).run(until_empty=True)
     job.refresh_from_db()
     assert (job.state, job.attempts, job.message) == (State.DONE, 1, "Done.")
 
@@ -117,6 +116,6 @@ def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, work
 @pytest.mark.parametrize("backend", ["rq"], indirect=True)
 def test_a_message_that_names_no_task_is_not_run(kind, backend):
     """The library of the database's queue checks that itself."""
-    task_backends["default"].queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
+    task_backends["default"].queue(registry.INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
     with pytest.raises(SuspiciousOperation):
-        workers.Worker([INTERACTIVE]).run(until_empty=True)
+        workers.Worker([registry.INTERACTIVE]).run(until_empty=True)

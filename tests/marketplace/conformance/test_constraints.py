@@ -14,10 +14,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.test import Client
 
+from marketplace import exceptions, models
 from marketplace.api import inputs
 from marketplace.api.dispatch import OPERATIONS
-from marketplace.exceptions import ProtocolError
-from marketplace.models import QualificationType
 from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
 from tests.codes import refused
@@ -153,7 +152,7 @@ def test_the_valid_requests_break_nothing(operation):
 def test_a_request_that_breaks_a_constraint_says_which_and_where(unchecked, operation):
     of_operation = [broken for broken in BREAKS if broken.operation == operation]
     for broken in of_operation:
-        with refused(ProtocolError, "ValidationException") as caught:
+        with refused(exceptions.ProtocolError, "ValidationException") as caught:
             inputs.read_request(inputs.INPUTS[operation], broken.request())
         message = str(caught.value)
         assert f"'{broken.wire_path}'" in message, str(broken)
@@ -170,7 +169,7 @@ def test_a_request_that_breaks_a_constraint_says_which_and_where(unchecked, oper
 def test_a_value_of_the_wrong_type_cannot_be_read(operation):
     for name, member in inputs.INPUTS[operation].items():
         wrong = REQUESTS[operation] | {name: WRONG_TYPES[type(member.kind)]}
-        with refused(ProtocolError, "SerializationException"):
+        with refused(exceptions.ProtocolError, "SerializationException"):
             inputs.read_request(inputs.INPUTS[operation], wrong)
 
 
@@ -244,7 +243,7 @@ def test_the_ends_of_the_ranges_are_accepted(mturk):
     ],
 )
 def test_a_value_of_the_wrong_type_is_named(operation, payload, named):
-    with refused(ProtocolError, "SerializationException") as caught:
+    with refused(exceptions.ProtocolError, "SerializationException") as caught:
         inputs.read_request(inputs.INPUTS[operation], payload)
     assert named in str(caught.value)
 
@@ -338,7 +337,7 @@ OF_WORKERS = [
 def ids(mturk, worker):
     hit = mturk.create_hit(**HIT)["HIT"]
     chess = make_type(mturk)
-    stored = QualificationType.objects.get()
+    stored = models.QualificationType.objects.get()
     assignment = submit(worker, hit["HITId"])
     request = request_qualification(worker=worker, qualification_type=stored).public_id
     mturk.associate_qualification_with_worker(QualificationTypeId=chess, WorkerId=worker.worker_id)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.exceptions import NotQualified
-from marketplace.models import Assignment
+from marketplace import exceptions, models
 from tests.codes import refused
 from tests.marketplace.conftest import HIT, submit
 
@@ -146,10 +145,10 @@ def test_dallingers_requirements_keep_workers_out(dallinger, service, dallinger_
     hit = dallinger_hit(qualifications=[requirement])
     member, newcomer = make_worker("bea"), make_worker("cleo")
     service.assign_qualification(group, member.worker_id, 1)
-    with refused(NotQualified, "held"):
+    with refused(exceptions.NotQualified, "held"):
         submit(member, hit["id"])
     submit(newcomer, hit["id"])
-    assert Assignment.objects.get().worker == newcomer
+    assert models.Assignment.objects.get().worker == newcomer
 
 
 # psiTurk

@@ -9,8 +9,7 @@ import pytest
 import requests
 import yaml
 
-from benchmarks.fake_prolific import operations
-from benchmarks.fake_prolific.drift import main
+from benchmarks.fake_prolific import drift, operations
 from benchmarks.fake_prolific.server import FakeProlific, document, known_operations
 
 STUDY = {
@@ -138,7 +137,7 @@ def check(theirs, tmp_path, capsys):
         file = tmp_path / "openapi.yaml"
         file.write_text(yaml.safe_dump(theirs), encoding="utf-8")
         with pytest.raises(SystemExit) if is_refused else nullcontext():
-            main([str(file), "--json"])
+            drift.main([str(file), "--json"])
         facts = json.loads(capsys.readouterr().out)
         assert facts["operations"] == len(known_operations())
         return facts["drift"]
@@ -203,5 +202,5 @@ def test_files_that_are_no_such_document_are_refused(content, code, tmp_path):
     if content is not None:
         file.write_text(content, encoding="utf-8")
     with pytest.raises(SystemExit) as refused:
-        main([str(file)])
+        drift.main([str(file)])
     assert refused.value.__cause__.code == code

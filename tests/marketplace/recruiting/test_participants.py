@@ -20,12 +20,10 @@ from django.db import connection as database, connections
 from django.db.models import F
 
 from encryption import encrypt
-from marketplace import clock, models
-from marketplace.exceptions import ErasureRefused, InvalidParameter, InvalidStatusFile
+from marketplace import clock, exceptions, models
 from marketplace.hits import assignments, lifecycle, review
 from marketplace.money.transfers import make_batch
-from marketplace.people.erasure import erase_worker
-from marketplace.people.personal_data import export
+from marketplace.people import erasure, personal_data
 from marketplace.recruiting import intents, participants, places, posting, sessions, submissions
 from marketplace.recruiting.calls import call_recruiters, perform_action
 from marketplace.recruiting.connections import disconnect, recruiter_of
@@ -215,7 +213,7 @@ def test_work_that_came_since_it_was_listed_is_not_rejected(fake, posted, mturk)
     doubt = open_doubts().get()
     prolific.work(browser)
     prolific.approve(mturk, submission)
-    with refused(InvalidParameter, "work_has_come"):
+    with refused(exceptions.InvalidParameter, "work_has_come"):
         decide_uncertain(intent=doubt, was_done=False)
     call_recruiters()
     assert (submission.status, prolific.paid(fake, "reward")) == ("APPROVED", [200])
@@ -280,7 +278,7 @@ def test_a_decision_that_was_refused_is_sent_again_when_somebody_says_so(fake, m
     first, reason = prolific.assignments(handed_in)[0], "x" * 120
     with pytest.raises(mturk.exceptions.RequestError):
         mturk.reject_assignment(AssignmentId=first, RequesterFeedback=reason)
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         decide_uncertain(intent=refused, was_done=True)
     decide_uncertain(intent=refused, was_done=False)
     call_recruiters()
@@ -304,14 +302,14 @@ def test_a_held_place_delays_an_erasure_for_thirty_days_at_most(fake, posted, is
     submission, browser, _answer = prolific.arrive(fake, posted)
     prolific.leave(browser)
     worker = models.Session.objects.get().worker
-    with refused(ErasureRefused, "place_held"):
-        erase_worker(worker)
+    with refused(exceptions.ErasureRefused, "place_held"):
+        erasure.erase_worker(worker)
     if is_returned:
         fake.world.leave(submission)
         call_recruiters()
     else:
         clock.advance(timedelta(days=31))
-    erase_worker(worker)
+    erasure.erase_worker(worker)
 
 
 @pytest.mark.parametrize("is_left", [True, False])
@@ -496,9 +494,9 @@ def test_they_are_kept_encrypted_and_exported_without_what_leads_to_somebody(
 def test_asked_again_they_are_the_same_and_gone_with_the_participant(fake, posted, asked):
     fetch_demographics(study=posted)
     worker = models.WorkerAccount.objects.get()
-    assert "United Kingdom" in str(export(worker))
+    assert "United Kingdom" in str(personal_data.export(worker))
     models.Assignment.objects.update(status="Approved")
-    erase_worker(worker)
+    erasure.erase_worker(worker)
     assert not models.SessionDemographics.objects.exists()
     assert fetch_demographics(study=posted) == 0
     assert not models.SessionDemographics.objects.exists()
@@ -534,7 +532,7 @@ def test_they_change_their_key(fake, posted, asked, settings, tmp_path):
 def test_what_is_not_answered_is_said_and_nothing_is_kept(fake, posted, fault):
     prolific.hand_in(fake, posted)
     fake.fail_next("demographic_export", fault)
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(exceptions.InvalidParameter):
         call_command("fetch_demographics", posted.token)
     assert not models.SessionDemographics.objects.exists()
     call_command("fetch_demographics", posted.token)
@@ -613,7 +611,7 @@ def test_a_file_with_an_error_changes_nothing(done):
         ("x1,,approved\nx1,,rejected", "contradiction", "3"),
     ):
         text = f"submission_id,participant_id,status\n{lines}\nx2,,returned\n"
-        with refused(InvalidStatusFile, code) as found:
+        with refused(exceptions.InvalidStatusFile, code) as found:
             prolific.take_over(done, text)
         assert "panel.csv" in str(found.value)
         assert prolific.numbers(found.value)[0] == line
@@ -624,13 +622,13 @@ def test_who_came_twice_needs_the_submission_and_of_who_is_asked_no_file_is_take
     models.Session.objects.filter(submission_id="x2").update(
         worker=models.Session.objects.get(submission_id="x1").worker
     )
-    with refused(InvalidStatusFile, "ambiguous_participant"):
+    with refused(exceptions.InvalidStatusFile, "ambiguous_participant"):
         prolific.take_over(done, f"participant_id,status\n{PID},approved\n")
     prolific.take_over(done, f"participant_id,submission_id,status\n{PID},x1,approved\n")
     assert models.Session.objects.get(submission_id="x1").state == "approved"
     type(done.connection).objects.update(encrypted_token="x")
     done.connection.refresh_from_db()
-    with refused(InvalidStatusFile, "asked_by_api"):
+    with refused(exceptions.InvalidStatusFile, "asked_by_api"):
         prolific.take_over(done, "submission_id,status\n")
 
 
@@ -669,7 +667,7 @@ def erased(fake, posted):
     facts = {"submission_id": submission.id, "received_at": clock.now()}
     models.RecruiterEvent.objects.create(connection=posted.connection, event_id="e1", **facts)
     models.Assignment.objects.update(status="Rejected")
-    erase_worker(models.Session.objects.get().worker)
+    erasure.erase_worker(models.Session.objects.get().worker)
     return submission
 
 
@@ -698,7 +696,7 @@ def test_whose_approval_was_not_sent_is_charged_for_if_paid(
 ):
     disconnect(connection=posted.connection)
     prolific.approve(mturk, handed_in)
-    erase_worker(models.Session.objects.get().worker)
+    erasure.erase_worker(models.Session.objects.get().worker)
     if how == "left":
         fake.world.leave(handed_in)
     fake.world.pass_time(timedelta(days=22))
@@ -716,7 +714,7 @@ def test_who_left_and_was_erased_holds_no_place(fake, posted, how):
     fake.world.leave(submission, how)
     call_recruiters()
     assert places.free_and_needed(posted) == before == (4, 4)
-    erase_worker(models.Session.objects.get().worker)
+    erasure.erase_worker(models.Session.objects.get().worker)
     call_recruiters()
     assert places.free_and_needed(posted) == before
 
@@ -754,7 +752,7 @@ def test_neither_news_that_come_later_nor_charges_name_the_submission(fake, post
     call_recruiters()
     charge = models.RecruiterCharge.objects.get(kind="reward")
     assert charge.external_id == handed_in.id
-    erase_worker(models.Session.objects.get().worker)
+    erasure.erase_worker(models.Session.objects.get().worker)
     body = {"event_type": "submission.status.change", "resource_id": handed_in.id}
     assert send_by_hand(posted.connection, fake.world.hooks.secret, body).status_code == 200
     assert not models.RecruiterEvent.objects.exclude(submission_id="").exists()
@@ -771,7 +769,7 @@ def test_pay_before_an_erasure_is_charged_once_its_price_is_known(fake, posted, 
         answer_wrongly(unheard, is_price, {"total_cost": None})
         call_recruiters()
     assert models.Session.objects.get().state == "approved"
-    erase_worker(models.Session.objects.get().worker)
+    erasure.erase_worker(models.Session.objects.get().worker)
     assert not models.RecruiterCharge.objects.filter(kind="reward").exists()
     prolific.minutes(2)
     [charge] = models.RecruiterCharge.objects.filter(kind="reward")
@@ -786,10 +784,10 @@ def test_erasure_waits_for_a_decision_that_is_not_settled_there(state, handed_in
     session = prolific.session_of(handed_in)
     facts = {"connection": session.connection, "session": session, "created_at": clock.now()}
     models.Intent.objects.create(kind="approve", key="approve:1", state=state, **facts)
-    with refused(ErasureRefused, "open_calls"):
-        erase_worker(session.worker)
+    with refused(exceptions.ErasureRefused, "open_calls"):
+        erasure.erase_worker(session.worker)
     clock.advance(timedelta(days=31))
-    erase_worker(session.worker)
+    erasure.erase_worker(session.worker)
     assert nobody_is_known()
 
 
@@ -822,8 +820,8 @@ def test_an_erasure_and_a_decision_do_not_wait_for_each_other(posted, monkeypatc
 
     def erase():
         is_held.wait(timeout=30)
-        with refused(ErasureRefused, "open_calls"):
-            erase_worker(worker)
+        with refused(exceptions.ErasureRefused, "open_calls"):
+            erasure.erase_worker(worker)
 
     def closing(do):
         try:

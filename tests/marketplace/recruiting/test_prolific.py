@@ -19,9 +19,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from benchmarks.fake_prolific import operations
-from marketplace import clock, models
+from marketplace import clock, models, money
 from marketplace.exceptions import InvalidParameter
-from marketplace.money import reconciliation, transfers
 from marketplace.people.erasure import erasure_obstacles
 from marketplace.recruiting import charges, dispatch, drafts, files, sessions, standing, submissions
 from marketplace.recruiting.arrivals import MOST_UNKNOWN, device_of
@@ -258,8 +257,8 @@ def test_an_approval_is_paid_once_there_and_nothing_here(fake, mturk, operation,
     assert fake.calls.count("move_submission") == 1 or fault
     assert models.Intent.objects.get().state == "done"
     assert models.LedgerTransaction.objects.count() == movements
-    assert transfers.make_batch() is None
-    assert reconciliation.store_audit().n_problems == 0
+    assert money.transfers.make_batch() is None
+    assert money.reconciliation.store_audit().n_problems == 0
 
 
 @pytest.mark.slow
@@ -770,8 +769,8 @@ def test_every_answer_is_dropped_in_turn(fake, mturk, requester, hit_type, opera
     unsure = models.Intent.objects.exclude(state="done")
     assert [one.kind for one in unsure] == (["message"] if "send_message" in operations else [])
     assert models.LedgerTransaction.objects.count() == movements
-    assert transfers.make_batch() is None
-    assert reconciliation.store_audit().n_problems == 0
+    assert money.transfers.make_batch() is None
+    assert money.reconciliation.store_audit().n_problems == 0
 
 
 def assert_all_is_paid_once(fake, study):

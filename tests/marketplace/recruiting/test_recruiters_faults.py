@@ -30,24 +30,8 @@ from marketplace.models import (
 from marketplace.people.erasure import erase_worker, erasure_obstacles
 from marketplace.recruiting import connections, dispatch, files, participants, posting, rules
 from marketplace.recruiting.calls import CUT_OFF, call_recruiters, perform_action, request_action
-from marketplace.recruiting.connections import (
-    NEVER_SENT,
-    PERHAPS_PAID,
-    disconnect,
-    offer_prolific,
-    required_recruiter,
-    try_offer,
-    turn_at,
-)
 from marketplace.recruiting.intents import approve_overdue, request_bonus_in
 from marketplace.recruiting.places import free_and_needed
-from marketplace.recruiting.posting import (
-    pause_study,
-    price_places,
-    publish_study,
-    set_places,
-    stop_study,
-)
 from marketplace.recruiting.prolific import transport
 from marketplace.recruiting.prolific.recruiter import Prolific
 from marketplace.recruiting.records import NotAuthorized, Uncertain, Unreachable
@@ -157,7 +141,7 @@ def test_a_draft_with_no_readable_reward_waits(fake, connection, hit_type, monke
         with monkeypatch.context() as wrong:
             answer_wrongly(wrong, is_study, lambda one, reward=reward: one | {"reward": reward})
             with refused(exceptions.InvalidParameter, "reward_changed") as found:
-                publish_study(study=study, confirmed=cost.total)
+                posting.publish_study(study=study, confirmed=cost.total)
             assert numbers(found.value) == ["1.50"]
             assert fake.world.studies[study.external_id].status == "UNPUBLISHED"
             call_recruiters()  # and is followed as before
@@ -349,10 +333,10 @@ def test_a_place_that_lapsed_is_free_and_holds_up_no_erasure(fake, posted):
     session = Session.objects.get()
     assert (one.status, session.state, session.outcome) == ("TIMED-OUT", "timed_out", "no_consent")
     with refused(exceptions.InvalidParameter, "too_many_places") as found:
-        price_places(study=posted, total=5)
+        posting.price_places(study=posted, total=5)
     assert numbers(found.value)[-1] == "4"
     assert not erasure_obstacles(session.worker)
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     minutes()
     for wait in (clock.advance, fake.world.pass_time):
         wait(timedelta(days=31))
@@ -395,13 +379,15 @@ def test_nothing_more_is_paid_after_a_disconnection(
     def call(self, *given):
         answer = real(self, *given)
         if (present := RecruiterConnection.objects.get()).encrypted_token:
-            disconnect(connection=present)
+            connections.disconnect(connection=present)
         return answer
 
     monkeypatch.setattr(Prolific, operation, call)
     call_recruiters()
     assert len(paid(fake, "bonus")) == n_paid
-    waiting = Intent.objects.filter(kind="bonus", state="refused", problem=str(NEVER_SENT))
+    waiting = Intent.objects.filter(
+        kind="bonus", state="refused", problem=str(connections.NEVER_SENT)
+    )
     assert waiting.count() == 3 - n_paid
 
 
@@ -468,7 +454,7 @@ def connect_again(fake, connection):
 @pytest.mark.slow
 def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, posted, handed_in):
     pay_in_pounds(mturk, connection, handed_in)
-    disconnect(connection=RecruiterConnection.objects.get())
+    connections.disconnect(connection=RecruiterConnection.objects.get())
     for token in ("t1", "t2"):  # the one that waited, and another
         with pytest.raises(mturk.exceptions.RequestError) as found:
             pay_in_pounds(mturk, connection, handed_in, token=token)
@@ -508,9 +494,9 @@ def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connectio
     minutes(1)
     bonus = Intent.objects.get(kind="bonus")
     dispatch.decide_uncertain(intent=bonus, was_done=False)
-    disconnect(connection=RecruiterConnection.objects.get())
+    connections.disconnect(connection=RecruiterConnection.objects.get())
     bonus.refresh_from_db()
-    assert (bonus.state, bonus.problem) == ("uncertain", str(PERHAPS_PAID))
+    assert (bonus.state, bonus.problem) == ("uncertain", str(connections.PERHAPS_PAID))
     connect_again(fake, connection)
     minutes()
     assert (reload(bonus).state, paid(fake, "bonus")) == ("uncertain", [])
@@ -538,13 +524,13 @@ def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypat
 @pytest.fixture
 def offered(fake, requester):
     facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
-    return offer_prolific(requester=requester, **facts)
+    return connections.offer_prolific(requester=requester, **facts)
 
 
 @pytest.mark.parametrize("content", [{}, [], None, {"results": [{"id": 5}]}, {"results": [None]}])
 def test_a_token_is_tried_to_the_end_whatever_is_said_of_webhooks(offered, monkeypatch, content):
     answer_wrongly(monkeypatch, lambda path, _query: path.startswith("/hooks/"), content)
-    try_offer(connection=offered)
+    connections.try_offer(connection=offered)
     offered.refresh_from_db()
     assert (offered.encrypted_offer, bool(offered.encrypted_token)) == ("", True)
     minutes()
@@ -556,7 +542,7 @@ def test_a_token_that_cannot_be_tried_is_no_longer_being_tried(offered, monkeypa
 
     monkeypatch.setattr("marketplace.recruiting.connections.connect_prolific", fail)
     with pytest.raises(KeyError):
-        try_offer(connection=offered)
+        connections.try_offer(connection=offered)
     offered.refresh_from_db()
     assert (offered.encrypted_offer, "KeyError" in offered.problem) == ("", True)
 
@@ -608,7 +594,7 @@ def test_an_approval_sent_again_takes_no_unknown_rejection_back(fake, mturk, han
 
 def test_hits_of_a_rule_whose_recruiter_is_disconnected_are_refused(fake, mturk, rule):
     """Else the ledger would pay for them, and the marketplace's own workers do them."""
-    disconnect(connection=RecruiterConnection.objects.get())
+    connections.disconnect(connection=RecruiterConnection.objects.get())
     with pytest.raises(mturk.exceptions.RequestError) as found:
         mturk.create_hit(**HIT_HERE, MaxAssignments=1)
     assert found.value.response["TurkErrorCode"] == "AWS.MechanicalTurk.InvalidParameterValue"
@@ -694,7 +680,7 @@ def test_a_deleted_group_of_blocked_workers_is_remade(fake, mturk, hit_type, pos
         [problem] = call_recruiters().problems
         assert (problem.code, posted.name in problem) == ("group_deleted", True)
     assert posted.name in RecruiterConnection.objects.get().problem
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     assert call_recruiters().problems == ()
     assert RecruiterConnection.objects.get().problem == ""
 
@@ -703,7 +689,7 @@ UNHEARD = ("drop", "500", "500", "500")
 
 
 def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
-    with turn_at(connection) as turn:
+    with connections.turn_at(connection) as turn:
         RecruiterConnection.objects.filter(pk=connection.pk).update(turn_token="another's")
         with pytest.raises(exceptions.RecruiterBusy):
             turn.go_on()
@@ -715,7 +701,7 @@ def test_an_account_is_called_by_one_process_at_a_time(connection, posted):
     assert call_recruiters().problems
     rows.update(turn_until=timezone.now() - timedelta(seconds=1))
     assert call_recruiters().problems == ()
-    with turn_at(connection):
+    with connections.turn_at(connection):
         assert codes_of(call_recruiters().problems) == ["recruiter_busy"]
         request_action(study=posted, action="pause")
         with pytest.raises(exceptions.RecruiterBusy):
@@ -749,7 +735,7 @@ def test_a_publication_that_nobody_heard_of_is_found_and_charged(fake, connectio
     fake.fail_next("move_study", "drop")
     fake.fail_next("study", "", *UNHEARD[1:])
     with pytest.raises(exceptions.InvalidParameter):
-        publish_study(study=drafted, confirmed=cost.total)
+        posting.publish_study(study=drafted, confirmed=cost.total)
     drafted.refresh_from_db()
     assert drafted.state == "draft"
     _submission, _browser, answer = arrive(fake, drafted)  # before the minute is over
@@ -766,7 +752,7 @@ def test_a_stopped_study_is_open_again_as_it_is_there(
 ):
     approve(mturk, handed_in)
     call_recruiters()
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     call_recruiters()
     posted.refresh_from_db()
     assert (posted.state, posted.n_payable_there) == ("stopped", 0)
@@ -786,13 +772,13 @@ def test_a_stopped_study_is_open_again_as_it_is_there(
 
 @pytest.mark.slow
 def test_unconfirmed_places_of_a_stopped_study_are_found(fake, posted, mturk, hit_type):
-    stop_study(study=posted)
+    posting.stop_study(study=posted)
     call_recruiters()
     ask_for_more(mturk, hit_type)
     fake.fail_next("change_study", "drop")
     fake.fail_next("study", "", "", *UNHEARD[1:])
     with pytest.raises(exceptions.InvalidParameter):
-        set_places(study=posted, total=6)
+        posting.set_places(study=posted, total=6)
     minutes(2)
     posted.refresh_from_db()
     there = fake.world.studies[posted.external_id]
@@ -835,7 +821,7 @@ def test_an_account_that_cannot_be_opened_holds_up_no_other(fake, posted, mturk,
 @pytest.mark.parametrize("is_stopped", [True, False])
 def test_who_holds_a_place_of_a_study_that_was_closed_since_is_let_in(fake, posted, is_stopped):
     place = fake.world.arrive(fake.world.studies[posted.external_id])
-    (stop_study if is_stopped else pause_study)(study=posted)
+    (posting.stop_study if is_stopped else posting.pause_study)(study=posted)
     assert join(posted, place).status_code == 302
     assert join(posted, place, SESSION_ID="5" * 24).status_code == 410
     assert session_of(place).items.count() == 2
@@ -847,7 +833,7 @@ def test_unreadable_rows_stop_nothing(
     fake, posted, mturk, connection, hit_type, monkeypatch, status
 ):
     ask_for_more(mturk, hit_type, n=4)
-    set_places(study=posted, total=8)
+    posting.set_places(study=posted, total=8)
     bad = [hand_in(fake, posted) for _ in range(4)]
     keys = {one.id for one in bad}
     good = hand_in(fake, posted)
@@ -903,5 +889,5 @@ def test_a_study_stopped_there_is_stopped_here_without_a_price(fake, posted, mon
     assert posted.state == "stopped"
     monkeypatch.undo()
     before = charges()
-    posting.follow_study(posted, required_recruiter(posted.connection))
+    posting.follow_study(posted, connections.required_recruiter(posted.connection))
     assert charges() == [*before, Decimal(2)]

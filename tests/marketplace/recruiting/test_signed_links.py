@@ -14,10 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 from django.test import Client
 
-from marketplace import clock
-from marketplace.models import Session
-from marketplace.recruiting import signed_links
-from marketplace.recruiting.records import NotVerified, Unreachable
+from marketplace import clock, models
+from marketplace.recruiting import records, signed_links
 from tests.codes import refused
 from tests.marketplace.prolific import join
 
@@ -116,7 +114,7 @@ def test_who_was_sent(known_keys, publisher, ids):
 
 @pytest.mark.parametrize("name", list(IDS))
 def test_an_id_exchanged_in_the_link(known_keys, publisher, name):
-    with refused(NotVerified, "changed_id") as found:
+    with refused(records.NotVerified, "changed_id") as found:
         verify(known_keys, publisher.token(), **{name: "e" * 24})
     assert name in str(found.value)
 
@@ -136,9 +134,9 @@ def test_what_a_signed_token_must_contain(known_keys, publisher):
         ({"exp": (NOW + timedelta(days=30)).timestamp()}, "bad_times"),
         ({"iat": (NOW + timedelta(minutes=1)).timestamp()}, "bad_times"),
     ):
-        with refused(NotVerified, code):
+        with refused(records.NotVerified, code):
             verify(known_keys, publisher.token(**changes))
-        with refused(NotVerified, "other_study"):
+        with refused(records.NotVerified, "other_study"):
             verify(known_keys, publisher.token(), study="f" * 24)
 
 
@@ -146,21 +144,21 @@ def test_a_token_with_another_algorithm_damaged_expired_or_signed_by_somebody_el
     known_keys, publisher
 ):
     for algorithm in ("none", "HS256", "RS512", None):
-        with refused(NotVerified, "other_algorithm"):
+        with refused(records.NotVerified, "other_algorithm"):
             verify(known_keys, publisher.token(header={"alg": algorithm}))
         assert publisher.n_asked == 0
     for token in ("", "a.b", "a.b.c", "..", "é.é.é", "W10.W10.W10", "e" * 9000):
-        with refused(NotVerified, "damaged_token"):
+        with refused(records.NotVerified, "damaged_token"):
             verify(known_keys, token)
     token = publisher.token()
     verify(known_keys, token, now=NOW + timedelta(minutes=2, seconds=20))  # clocks differ
-    with refused(NotVerified, "expired"):
+    with refused(records.NotVerified, "expired"):
         verify(known_keys, token, now=NOW + timedelta(minutes=3))
     head, claims, signature = publisher.token().split(".")
     changed = json.loads(base64.urlsafe_b64decode(claims + "==")) | {"sub": "f" * 24}
-    with refused(NotVerified, "bad_signature"):
+    with refused(records.NotVerified, "bad_signature"):
         verify(known_keys, publisher.token(key=generate_private_key(65537, 2048)))
-    with refused(NotVerified, "bad_signature"):
+    with refused(records.NotVerified, "bad_signature"):
         verify(known_keys, f"{head}.{encoded(json.dumps(changed).encode())}.{signature}")
 
 
@@ -181,7 +179,7 @@ def test_keys_are_kept_for_a_day_and_a_new_one_is_found(publisher):
 
 def test_made_up_keys_do_not_make_us_ask_each_time(known_keys, publisher):
     for number in range(5):
-        with refused(NotVerified, "unknown_key"):
+        with refused(records.NotVerified, "unknown_key"):
             verify(known_keys, publisher.token(header={"kid": f"made-up-{number}"}))
     assert publisher.n_asked == 1
 
@@ -189,13 +187,13 @@ def test_made_up_keys_do_not_make_us_ask_each_time(known_keys, publisher):
 def test_keys_that_cannot_be_had(known_keys, publisher):
     for content in (b"[", b"{}", b'{"keys": 1}', b"x" * 300_000):
         publisher.content = content
-        with refused(Unreachable, "no_keys"):
+        with refused(records.Unreachable, "no_keys"):
             verify(known_keys, publisher.token())
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         port = server.server_address[1]
     known_keys = signed_links.PublishedKeys(f"http://127.0.0.1:{port}/jwks.json")
     token = f"{encoded(json.dumps({'alg': 'RS256', 'kid': 'one'}).encode())}.e30.e30"
-    with refused(Unreachable, "no_keys"):
+    with refused(records.Unreachable, "no_keys"):
         verify(known_keys, token)
 
 
@@ -209,7 +207,7 @@ def test_a_key_server_that_hangs_holds_up_one_and_nobody_else(publisher):
         while not publisher.n_asked:
             time.sleep(0.01)
         for _other in range(3):
-            with refused(Unreachable, "no_keys"):
+            with refused(records.Unreachable, "no_keys"):
                 verify(known_keys, publisher.token())
         answers.set()
         first.result(timeout=5)
@@ -222,7 +220,7 @@ def test_a_failed_try_is_made_again_after_a_minute(publisher):
     known_keys = signed_links.PublishedKeys(publisher.url, monotonic=lambda: passed[0])
     publisher.content = b"["
     for _time in range(3):
-        with refused(Unreachable, "no_keys"):
+        with refused(records.Unreachable, "no_keys"):
             verify(known_keys, publisher.token())
     assert publisher.n_asked == 1
     publisher.content = None
@@ -262,7 +260,7 @@ def open_link(study, submission, token):
 def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, token_of):
     fake.faults["submission"] = ["500"] * 9
     assert open_link(posted, arrived, token_of(arrived)) == 302
-    assert Session.objects.get().submission_id == arrived.id
+    assert models.Session.objects.get().submission_id == arrived.id
     # by ids alone, though everything was asked; by a link that Prolific has signed; by a wrong one
     for signed, status in (({}, 403), ({"prolific_token": token_of(arrived)}, 200)):
         browser = Client()
@@ -271,7 +269,7 @@ def test_a_signed_link_lets_in_though_the_api_is_away(fake, posted, arrived, tok
     assert open_link(posted, arrived, "forged") == 400
     # a reload after its time
     assert open_link(posted, arrived, token_of(arrived, age=timedelta(hours=1))) == 302
-    assert Session.objects.count() == 1
+    assert models.Session.objects.count() == 1
     assert "submission" not in fake.calls
 
 
@@ -280,7 +278,7 @@ def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_
     fake.faults["submission"] = ["500"]
     expired = token_of(arrived, age=timedelta(minutes=5))
     assert open_link(posted, arrived, expired) != 302
-    assert not Session.objects.exists()
+    assert not models.Session.objects.exists()
     assert open_link(posted, arrived, expired) == 302
     assert fake.calls.count("submission") == 2
     fake.world.leave(gone := fake.world.arrive(fake.world.studies[posted.external_id]))
@@ -292,5 +290,5 @@ def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_
 )
 def test_a_link_that_is_signed_and_wrong_is_refused(fake, posted, arrived, token_of, changes):
     assert open_link(posted, arrived, token_of(arrived, **changes)) != 302
-    assert not Session.objects.exists()
+    assert not models.Session.objects.exists()
     assert "submission" not in fake.calls

@@ -1,19 +1,4 @@
-from tests.console.api.conftest import (  # noqa: F401
-    _jobs_wait,
-    program,
-    reader,
-    team_program,
-)
-from tests.console.conftest import (  # noqa: F401
-    _immediate_tasks,
-    collection,
-    researcher,
-    rosa,
-    signed_in,
-    stored_collection,
-    stored_tracks,
-    stored_users,
-    team_users,
-    tracks,
-    users,
-)
+from tests.console.api.conftest import *  # noqa: F403
+from tests.console.api.conftest import _jobs_wait  # noqa: F401
+from tests.console.conftest import *  # noqa: F403
+from tests.console.conftest import _immediate_tasks  # noqa: F401

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -12,7 +11,6 @@ import pytest
 from benchmarks import judge_servers
 from metrics.scorers import errors, scorer
 from metrics.scorers.judges import capabilities, geval, grade
-from metrics.scorers.judges.client import Client
 from tests.codes import refused
 
 TURNS = [
@@ -24,7 +22,7 @@ WEIGHTED = replace(SAMPLED, distribution="logprobs")
 
 
 @pytest.fixture(scope="module")
-def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def without_logprobs(tmp_path_factory):
     """``transformers serve``."""
     for package in ("fastapi", "uvicorn", "openai"):
         pytest.importorskip(package)
@@ -35,7 +33,7 @@ def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clien
 
 
 @pytest.fixture(scope="module")
-def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def with_logprobs(tmp_path_factory):
     """llama.cpp's own server."""
     for package in ("xllamacpp", "gguf"):
         pytest.importorskip(package)
@@ -46,7 +44,7 @@ def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def with_echo(tmp_path_factory):
     """llama-cpp-python's server."""
     python = os.environ.get("LLAMA_SERVER_PYTHON")
     if not (python := python or (sys.executable if find_spec("llama_cpp") else None)):

@@ -2,6 +2,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.core import signing
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
@@ -9,8 +10,9 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import AuditEntry
-from annotation.models import Candidate, Submission
+from annotation.models import Candidate, Judgment, Submission
 from hits import models, previews, questions
+from hits.pages.protocol import SALT
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, rate_all, sign_in
@@ -145,3 +147,47 @@ def test_a_guest_opens_a_copied_link_answers_and_reads_that_nothing_is_stored(
             "Context 1"
         )
     assert not Submission.objects.exists()
+
+
+def trial_address(study, name, *, token=None):
+    item = study.items.first()
+    return reverse(f"console:trial-{name}", args=[token or signing.dumps(item.pk, salt=SALT)])
+
+
+def test_the_page_is_sandboxed_needs_a_token_and_says_what_could_not_be_read(rosa, study):
+    browser = Client(headers={"host": "localhost"})
+    answer = browser.get(trial_address(study, "page"))
+    assert answer["Content-Security-Policy"].startswith("sandbox allow-scripts")
+    assert "Context 0" in answer.content.decode()
+    assert browser.get(trial_address(study, "page", token="made-up")).status_code == 404
+    other = signing.dumps(study.items.first().pk, salt="another purpose")
+    assert browser.get(trial_address(study, "page", token=other)).status_code == 404
+    answer = browser.post(trial_address(study, "sent"), {"answer": '{"version": 1, "item": "<b>"}'})
+    assert answer.context["sent"]["problem"]
+    assert "<b>" not in answer.content.decode()
+    empty = rating_study("empty", owner=study.owner, n_items=0)  # has nothing to try
+    assert rosa.get(reverse("console:try", args=[empty.slug])).status_code == 404
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server, study, width):
+    viewport = {"width": width, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        page.goto("/studies/mine/items/")
+        page.locator("a[href$='/try/']").click()
+        expect(page.locator("iframe#task")).to_be_visible()
+        rate_all(page)
+        assert accessibility_problems(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        frame = page.frame_locator("iframe#task")
+        frame.locator("#send [type=submit]").click()
+        expect(frame.locator("table.sums tbody tr", has_text="appropriateness")).to_have_count(2)
+        page.locator("a[href$='as=desktop']").click()
+        expect(page.locator("iframe.trial.desktop")).to_be_visible()
+        page.locator("a[rel=next]").click()
+        expect(page.locator("iframe.trial.desktop")).to_have_attribute("title", re.compile("d1"))
+    assert not Submission.objects.exists()
+    assert not Judgment.objects.exists()
+    assert not models.Assignment.objects.exists()
