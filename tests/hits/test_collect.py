@@ -22,7 +22,6 @@ from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused
-from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import answer_to, batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
 from work import execution, tasks
@@ -315,19 +314,6 @@ def test_an_expired_hit_is_listed_until_what_came_in_is_decided(study, wire, cli
     wire.calls.clear()
     assert collect_batch(batch=batch, client=client).n_hits == 0
     assert not wire.calls
-
-
-@pytest.mark.parametrize("fault", [unreachable, answer_lost])
-def test_a_stopped_collection_goes_on_where_it_was(study, wire, client, ann, fault):
-    batch = published_batch(study, client)
-    for position in range(3):
-        hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
-    wire.fail(LIST, fault, at=3)
-    with pytest.raises(exceptions.MarketplaceUnreachable):
-        collect_batch(batch=batch, client=client)
-    assert 0 < Assignment.objects.count() < 3
-    collect_batch(batch=batch, client=client)
-    assert Assignment.objects.count() == Submission.objects.count() == 3
 
 
 def test_a_decision_that_comes_while_answers_are_read_is_not_lost(study, client, ann):

@@ -27,21 +27,6 @@ from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, hit_on
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [unreachable, answer_lost])
-def test_what_a_lost_call_leaves_undone_is_made_good_and_paid_once(batch, wire, client, fault):
-    approve(batch)
-    wire.fail("ApproveAssignment", fault, at=2)
-    with pytest.raises(exceptions.MarketplaceUnreachable):
-        send(batch, client)
-    second = SUBMITTED if fault is unreachable else (*SUBMITTED[:2], "Approved")
-    assert list(statuses(client)) == [APPROVED, second, SUBMITTED]
-    assert Assignment.objects.decided_but_unsent().count() == 2
-    assert send(batch, client) == 2
-    assert (list(statuses(client)), wire.calls["ApproveAssignment"]) == ([APPROVED] * 3, 4)
-    assert balance_of(client) == ("7.00", "0.00")
-
-
 @pytest.mark.parametrize("is_by_time", [True, False])
 def test_what_was_approved_elsewhere_or_by_time_is_taken_over(batch, client, is_by_time):
     """A rejection that comes too late is an approval."""

@@ -272,16 +272,3 @@ def test_the_dialogues_are_those_of_the_release(shoes):
     assert (n_alternatives == 1).sum() == 68
     # Itself alone, once or twice.
     assert ((targets.accepted >= 0).sum(axis=1) == 1).sum() == 10
-
-
-def test_the_release_switches_far_more_often_than_the_article(shoes):
-    catalogue, targets = shoes
-    critic = critics.AttributeCritic(catalogue)
-    users = [meta_sim_prob(1, 1.0), meta_sim_prob(1, 1.0, mode="released")]
-    recommenders = [(EmbeddingRecommender(catalogue, critic, recency=0.9), critic)]
-    log = run_experiment(catalogue, targets, users, recommenders, Settings()).logs["embedding"]
-    paper, released = log.n_switches()
-    assert released > 4 * paper
-    own = targets.alternatives[:, 0] == targets.target
-    assert not log.switched[1, :, own].any()
-    assert np.isfinite(log.delta[..., 1:]).all()

@@ -128,21 +128,6 @@ def test_equivalence_is_not_tested_where_few_targets_differ_from_all_others():
     assert alike.reason
 
 
-def test_who_has_peoples_own_probabilities_has_an_interval_of_tau_that_holds_1():
-    """Percentile limits did so in none of 200 studies."""
-    n_held = dict.fromkeys(("tau_b", "tau_ap"), 0)
-    for seed in range(60):
-        rng = np.random.default_rng([seed, 11])
-        chance = np.linspace(0.2, 0.47, N_RECOMMENDERS)[:, None] + np.zeros(N_TARGETS)
-        human = rng.binomial(3, chance) / 3
-        user = (rng.random(chance.shape) < chance).astype(float)
-        [row] = orders(human, {"true": user}, NAMES, n_draws=300, seed=seed)
-        for name in n_held:
-            low, high = row.limits[name]
-            n_held[name] += low <= 1 <= high
-    assert min(n_held.values()) >= 55
-
-
 def test_what_is_attainable_is_about_what_a_user_has_who_knows_what_people_would_say():
     found: dict[str, list[float]] = {"halves": [], "user": [], "attainable": []}
     for seed in range(25):

@@ -25,27 +25,6 @@ def crowd(seed, *, n_workers=40, n_each=20, intercept=-3.0, loss=4.0, leaves=0.1
     return pd.DataFrame(columns | {"n_alternatives": 4, "nearest": rng.random(n) < nearest})
 
 
-def averaged(logit):
-    draws = np.random.default_rng(0).normal(0, np.hypot(WORKER_SD, TARGET_SD), 400_000)
-    return float(expit(logit + draws).mean())
-
-
-@pytest.mark.slow
-def test_the_rule_of_a_simulated_crowd_is_recovered_with_intervals_that_cover():
-    n_trials, held = 10, {"loss": 0, "turn": 0, "after loss": 0, "after gain": 0, "leaves": 0}
-    after_loss, after_gain = averaged(1.0), averaged(-3.0)
-    for seed in range(n_trials):
-        study = switching_study(crowd(seed))
-        loss, turn = study.model["loss"], study.model["turn"]
-        held["loss"] += loss.ci_low < 4.0 < loss.ci_high
-        held["turn"] += turn.ci_low < 0 < turn.ci_high
-        held["after loss"] += study.after_loss.ci_low < after_loss < study.after_loss.ci_high
-        held["after gain"] += study.after_gain.ci_low < after_gain < study.after_gain.ci_high
-        held["leaves"] += study.leaves.ci_low < 0.1 < study.leaves.ci_high
-    # Of 10 at 95 %, 6 or fewer have a probability of .001.
-    assert min(held.values()) > 6, held
-
-
 def test_one_coefficient_decides_between_the_article_and_the_release():
     after_loss = switching_study(crowd(1)).model["loss"]
     after_gain = switching_study(crowd(1, intercept=1.0, loss=-4.0)).model["loss"]
