@@ -60,17 +60,6 @@ def confirm(program, row, key="score"):
     return program.send("post", f"{REQUESTS}{row['id']}/confirm/", **{"Idempotency-Key": key})
 
 
-@pytest.mark.slow
-def test_a_metric_is_scored_with_its_settings_once_confirmed(study, program):
-    row = done(ask(program, "distinct_n", n=3), 202)
-    assert (row["parameters"], row["confirmed_at"]) == ({"n": 3}, None)
-    assert row["estimate"]["n_texts"] > 0
-    assert not models.ScoringRun.objects.filter(metric="distinct_n").exists()
-    scored = done(confirm(program, row), 202)
-    assert (scored["job"]["kind"], scored["job"]["state"]) == ("score", "done")
-    assert "n:3" in models.ScoringRun.objects.get(metric="distinct_n").signature
-
-
 def test_metrics_are_listed_with_their_settings_and_confirmed_once_estimated(study, program, users):
     rows = {row["name"]: row for row in done(program.get("/api/v1/studies/mine/metrics/"))}
     [n] = [each for each in rows["distinct_n"]["settings"] if each["name"] == "n"]
