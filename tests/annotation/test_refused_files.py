@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from annotation import exceptions, readers
+from annotation import exceptions
+from annotation.readers import drafts, item_files, judgments, mturk_batch, pooled_batch
 from annotation.readers.tables import read_object, read_rows
 from error_codes import CodedText
 from presentation.files import FileUnwritable, require_writable, write_whole
@@ -24,11 +25,11 @@ COMMANDS = (
     "import_mturk_batch",
 )
 READERS = (
-    readers.item_files.read_responses,
-    readers.item_files.read_alternatives,
-    readers.pooled_batch.read_pooled_batch,
-    readers.judgments.read_judgments,
-    partial(readers.mturk_batch.read_mturk_batch, context="C"),
+    item_files.read_responses,
+    item_files.read_alternatives,
+    pooled_batch.read_pooled_batch,
+    judgments.read_judgments,
+    partial(mturk_batch.read_mturk_batch, context="C"),
 )
 HEADER = b"item,system,context,response\n"
 FIELDS = HEADER.strip()
@@ -248,7 +249,7 @@ def _is_read_or_refused(read: Any, path: Path) -> None:
         assert path.name in str(refusal)
         assert isinstance(refusal, exceptions.ImportRefused) or refusal.code == "no_context"
     else:
-        assert isinstance(draft, readers.drafts.StudyDraft)
+        assert isinstance(draft, drafts.StudyDraft)
         assert draft.items
 
 
@@ -300,7 +301,7 @@ SPAN = CodedText("spans are not read yet", "spans")
 
 
 def test_a_report_counts_all_rows_and_is_made_again_of_its_plain_form():
-    report = readers.drafts.ReadingReport(n_rows=5597, policies={"repeats": "refuse"})
+    report = drafts.ReadingReport(n_rows=5597, policies={"repeats": "refuse"})
     for line in range(2, 7):
         report.leave_out(NO_ITEM, f"line {line}")
     report.leave_out_part(SPAN, "record 3", n=12)
@@ -313,7 +314,7 @@ def test_a_report_counts_all_rows_and_is_made_again_of_its_plain_form():
     assert report.missing.total() == 34
     assert [note.code for note in report.notes] == ["case"]
     plain = json.loads(json.dumps(report.plain()))
-    assert readers.drafts.ReadingReport.from_plain(plain) == report
+    assert drafts.ReadingReport.from_plain(plain) == report
     left_out = {"code": "no_item", "reason": str(NO_ITEM), "n": 5}
     assert plain["left_out"] == [left_out | {"places": ["line 2", "line 3", "line 4"]}]
     assert plain["n_rows"] == plain["n_used"] + sum(each["n"] for each in plain["left_out"])

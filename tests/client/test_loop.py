@@ -4,7 +4,8 @@ import pytest
 
 from annotation.access import give_to_team
 from assay_client import InvalidRequest, LaunchHeld, RequestRefused
-from hits import connections, crowd, models, progress
+from hits import connections, models, progress
+from hits.crowd import replay, simulated
 from marketplace.models import Assignment, BonusPayment, Hit
 from tests.annotation import importing, studies
 from tests.codes import refused, refused_naming
@@ -22,10 +23,10 @@ def study(rosa, team, connection):
 
 
 def let_a_crowd_work(study, site_url):
-    crowd.replay.replay_group(
+    replay.replay_group(
         hit_type_id=models.Batch.objects.of(study).latest("pk").hit_type_id,
-        names=crowd.replay.crowd_names(2, seed=7),
-        source=crowd.simulated.SimulatedAnswers(study, seed=7),
+        names=replay.crowd_names(2, seed=7),
+        source=simulated.SimulatedAnswers(study, seed=7),
         site_url=site_url,
         total=6,
     )

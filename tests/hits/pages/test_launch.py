@@ -11,44 +11,18 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import AuditEntry, Team
-from accounts.teams import create_team
+from accounts import models, teams
 from annotation.access import give_to_team
 from annotation.models import Candidate, Item, Picture, Study, Submission
-from annotation.protocols.records import (
-    Check,
-    GradedCase,
-    Practice,
-    PracticeCandidate,
-    PracticeItem,
-    QualificationTest,
-)
-from annotation.protocols.templates import read_protocol
+from annotation.protocols import records, templates
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_facts import PUBLISH, jobs_of
-from hits.collect import collect_batch
+from hits import collect, costs, exceptions, plans, readiness, wages
 from hits.connections import balance_usd, client_of, connect_this_site
-from hits.contacts import note_worker
-from hits.costs import set_budget
-from hits.exceptions import LaunchedMeanwhile
-from hits.models import (
-    Assignment,
-    Batch,
-    Budget,
-    Connection,
-    Hit,
-    PracticeAnswer,
-    PracticeHit,
-    Worker,
-)
-from hits.pages.findings import workers_text
-from hits.pages.pricing import LaunchView
-from hits.pages.sections import summarize_checks
+from hits.models import Batch, Budget, Connection, Hit, PracticeAnswer, PracticeHit, Worker
+from hits.pages import findings, pricing, sections
 from hits.pages.terms import THE_REST
-from hits.plans import plan_batch
-from hits.readiness import forget_funds
 from hits.requirements import country_name, language_name, listed_workers, requirements
-from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import add_candidates, rate, rating_study
@@ -56,7 +30,7 @@ from tests.codes import codes_on, message_codes, refused
 from tests.console.filled import add_assignment, add_batch
 from tests.console.pages import words_of
 from tests.console.work import work_off
-from tests.hits.work import hand_in, hit_on, published_batch
+from tests.hits.work import hand_in, published_batch
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("funded_site")]
@@ -67,7 +41,7 @@ RIGHT = {"appropriateness": 80.0}
 
 @pytest.fixture
 def team(researcher):
-    return create_team(name="Dialogue lab", owner=researcher)
+    return teams.create_team(name="Dialogue lab", owner=researcher)
 
 
 @pytest.fixture
@@ -173,7 +147,7 @@ def test_a_pilot_is_published_once_in_the_background(rosa, study, connection, re
     assert press(rosa, study, form).status_code == 302
     batch = Batch.objects.get()
     assert (batch.selection, batch.launched_by) == ({"n": 3, "seed": 7}, researcher)
-    entry = AuditEntry.objects.of(team).get(action="batch.launch")
+    entry = models.AuditEntry.objects.of(team).get(action="batch.launch")
     assert (entry.actor_name, entry.subject) == ("rosa", "ratings")
     assert Decimal(entry.details["total_usd"]) > 0
     assert not MarketplaceHit.objects.exists()
@@ -259,8 +233,8 @@ def test_fewer_items_than_there_are_now_are_refused_at_the_same_cost(rosa, study
 
 def test_items_imported_in_the_moment_of_the_press_are_not_launched_unseen(rosa, study, connection):
     draft = chosen_page(rosa, study, THE_REST).context["view"].draft
-    with refused(LaunchedMeanwhile):
-        plan_batch(draft=draft, part=1, n_items=11)
+    with refused(exceptions.LaunchedMeanwhile):
+        plans.plan_batch(draft=draft, part=1, n_items=11)
     assert not Batch.objects.exists()
 
 
@@ -414,11 +388,11 @@ def test_every_fault_of_every_field_and_page_is_listed_at_once(rosa, study, conn
 def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, connection):
     form = form_of(check_page(rosa, study), languages="de, en")
     assert fault_fields(press(rosa, study, form | {"languages": "de, xx"})) == {"languages"}
-    forget_funds(connection.pk)
+    readiness.forget_funds(connection.pk)
     with patch("hits.requirements.ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
         check_page(rosa, study)
         assert fault_fields(press(rosa, study, form)) == {"languages"}
-    forget_funds(connection.pk)
+    readiness.forget_funds(connection.pk)
     check_page(rosa, study)
     press(rosa, study, form)
     types = [row["QualificationTypeId"] for row in Batch.objects.get().requirements]
@@ -428,15 +402,18 @@ def test_languages_hold_the_launch_where_the_marketplace_has_none(rosa, study, c
 @pytest.mark.slow
 def test_tests_to_pass_first_are_said_and_one_too_long_holds_the_launch(rosa, study, connection):
     def codes_with(*cases):
-        test = QualificationTest(cases)
+        test = records.QualificationTest(cases)
         redraft(
             study, qualifications=replace(current_document(study).qualifications, tests=(test,))
         )
         return {each.code: each.level for each in check_page(rosa, study).context["view"].findings}
 
     scores = {"appropriateness": 80}
-    assert codes_with(GradedCase("It fits.", scores=scores))["tests_first"] == "pass"
-    assert codes_with(*[GradedCase("word " * 790, scores=scores)] * 20)["test_too_long"] == "fault"
+    assert codes_with(records.GradedCase("It fits.", scores=scores))["tests_first"] == "pass"
+    assert (
+        codes_with(*[records.GradedCase("word " * 790, scores=scores)] * 20)["test_too_long"]
+        == "fault"
+    )
 
 
 @pytest.mark.slow
@@ -477,7 +454,7 @@ def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, co
 
 
 def test_pay_under_the_floor_is_a_warning_with_what_meets_it(rosa, study, connection, team):
-    Team.objects.update(wage_floor_usd=Decimal(15))
+    models.Team.objects.update(wage_floor_usd=Decimal(15))
     answer = check_page(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "0.01"})
     [warning] = [each for each in answer.context["view"].warnings if each.reward_usd]
     assert not answer.context["view"].faults
@@ -496,7 +473,9 @@ def test_pay_under_the_floor_is_a_warning_with_what_meets_it(rosa, study, connec
     [([], []), ([0.2], [1, 20]), ([0.2, 0.2], [2, 20]), ([0.5, 0.1], [2, 10, 50])],
 )
 def test_the_closed_line_of_attention_checks_has_their_number_and_share(shares, numbers):
-    line = summarize_checks([Check(kind="repeat", share=share) for share in shares])
+    line = sections.summarize_checks(
+        [records.Check(kind="repeat", share=share) for share in shares]
+    )
     assert [int(number) for number in re.findall(r"\d+", line)] == numbers
 
 
@@ -547,7 +526,7 @@ def test_a_key_is_tried_and_never_displayed(rosa, team, connection, live_server)
 def test_the_page_asks_as_little_of_a_large_study(rosa, study, connection, researcher, team):
     large = rating_study("large", n_items=60, owner=researcher)
     give_to_team(study=large, team=team, actor=researcher)
-    set_budget(team=team, cap_usd=Decimal(50), actor=researcher)
+    costs.set_budget(team=team, cap_usd=Decimal(50), actor=researcher)
     counts = []
     for each in (study, large):
         check_page(rosa, each)
@@ -562,29 +541,6 @@ def most_repeated(queries: CaptureQueriesContext) -> int:
     values = re.compile(r"'[^']*'|\b\d+\b")
     texts = [values.sub("?", query["sql"]) for query in queries.captured_queries]
     return max(map(texts.count, texts))
-
-
-@pytest.mark.slow
-def test_the_desk_asks_as_little_with_much_in_its_queue(rosa, study, connection, researcher):
-    batch = published_batch(study, client_of(connection), connection=connection, max_assignments=2)
-    counts = []
-    for name in ("ann", "bob"):
-        worker = create_worker(username=name, password="a-long-and-winding-one")
-        for item in study.items.all():
-            hand_in(worker, hit_on(batch, item.key), {"alpha": 10, "beta": 20})
-        collect_batch(batch=batch, client=client_of(connection))
-        first = Assignment.objects.first().worker
-        note_worker(team=study.team, worker=first, text="Good.", author=researcher)
-        address = reverse("console:review", args=[study.slug])
-        rosa.get(address)
-        work_off()
-        rosa.get(address)
-        with CaptureQueriesContext(database) as queries:
-            assert rosa.get(address).context["n_queue"] == 12 * (len(counts) + 1)
-        counts.append(len(queries))
-        assert most_repeated(queries) <= 2
-    # The times between an annotator's submissions take three.
-    assert counts[0] == counts[1] <= MOST_STATEMENTS + 3
 
 
 def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, team):
@@ -602,17 +558,17 @@ def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, te
 
 @pytest.mark.slow
 def test_practice_paid_under_the_floor_is_warned_of_with_its_pay_an_hour(rosa, study, connection):
-    Team.objects.update(wage_floor_usd=Decimal(15))
+    models.Team.objects.update(wage_floor_usd=Decimal(15))
     feedback = dict.fromkeys(RIGHT, "word " * 200)
-    candidates = (PracticeCandidate(text="Trains.", scores=RIGHT, feedback=feedback),)
+    candidates = (records.PracticeCandidate(text="Trains.", scores=RIGHT, feedback=feedback),)
 
-    def view(reward_usd: float) -> LaunchView:
-        items = (PracticeItem(candidates=candidates),)
-        ask(study, practice=Practice(reward_usd=reward_usd, items=items))
+    def view(reward_usd: float) -> pricing.LaunchView:
+        items = (records.PracticeItem(candidates=candidates),)
+        ask(study, practice=records.Practice(reward_usd=reward_usd, items=items))
         return check_page(rosa, study).context["view"]
 
     low = view(0.01)
-    seconds = duration_of(study).typical_seconds + 60 * 1000 / 6 / 238
+    seconds = wages.duration_of(study).typical_seconds + 60 * 1000 / 6 / 238
     hourly = (Decimal("0.01") * 3600 / Decimal(seconds)).quantize(Decimal("0.01"))
     assert (low.practice["reward_usd"], low.practice["hourly_usd"]) == (Decimal("0.01"), hourly)
     [warning] = [one for one in low.warnings if one.code == "practice_under_floor"]
@@ -626,10 +582,12 @@ def test_practice_paid_under_the_floor_is_warned_of_with_its_pay_an_hour(rosa, s
 @pytest.mark.slow
 def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connection):
     items = (
-        PracticeItem(item="d0", candidates=(PracticeCandidate("alpha", scores=RIGHT),)),
-        PracticeItem(candidates=(PracticeCandidate(text="Trains.", scores=RIGHT),)),
+        records.PracticeItem(
+            item="d0", candidates=(records.PracticeCandidate("alpha", scores=RIGHT),)
+        ),
+        records.PracticeItem(candidates=(records.PracticeCandidate(text="Trains.", scores=RIGHT),)),
     )
-    ask(study, practice=Practice(reward_usd=0.07, most_workers=5, items=items))
+    ask(study, practice=records.Practice(reward_usd=0.07, most_workers=5, items=items))
     check_page(rosa, study)
     with CaptureQueriesContext(database) as queries:
         answer = page_of(rosa, study)
@@ -736,7 +694,7 @@ def test_instructions_have_no_items_own_text_in_them(rosa, study, connection):
 
 @pytest.mark.slow
 def test_a_preference_among_other_than_two_responses_is_said_first(rosa, study, connection):
-    save_draft(study=study, document=read_protocol("preference"))
+    save_draft(study=study, document=templates.read_protocol("preference"))
     view = check_page(rosa, study).context["view"]
     assert not [each for each in view.warnings if each.protocol_field == "q0-kind"]
     add_candidates(study.items.get(key="d3"), ["gamma", "delta"], are_systems=True)
@@ -798,7 +756,7 @@ def test_pages_link_to_the_marketplace_while_hits_are_on_offer_here(rosa, batch)
     worker = create_worker(username="ann", password="a-long-and-winding-one")
     for hit in batch.hits.all():
         hand_in(worker, hit, {"alpha": 10, "beta": 20})
-    collect_batch(batch=batch, client=client_of(batch.connection))
+    collect.collect_batch(batch=batch, client=client_of(batch.connection))
     assert link() == [False, False]
     assert "assignments_awaited" not in codes_on(content("launch"))
 
@@ -837,10 +795,10 @@ def test_who_may_work_is_said_and_whether_it_is_one_worker_for_an_item(rosa, stu
 
 def test_every_requirement_is_in_the_sentence_of_who_may_work_by_name(study):
     rows = requirements(countries=["DE", "AT", "CH"], languages=["de", "gsw"], min_approved=1000)
-    text = workers_text(Batch(study=study, requirements=rows, needs_masters=True))
+    text = findings.workers_text(Batch(study=study, requirements=rows, needs_masters=True))
     names = ("Germany", "Austria", "Switzerland", "Swiss German", "1,000")
     assert [name for name in names if name not in text] == []
     assert text.count(";") == 3
-    assert workers_text(Batch(study=study, is_recruited=True)) == ""
+    assert findings.workers_text(Batch(study=study, is_recruited=True)) == ""
     assert [country_name(code) for code in ("US", "TW", "XX")] == ["United States", "Taiwan", "XX"]
     assert [language_name(code) for code in ("de", "deu", "zz")] == ["German", "German", "zz"]

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from marketplace import api, clock
+from marketplace import clock
+from marketplace.api import dispatch
 from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment, Hit, HitType
 from tests.marketplace.conformance.refusals import (
@@ -337,7 +338,7 @@ def test_a_fault_of_ours_is_a_service_fault(mturk, monkeypatch, caplog):
     def fail(requester, parameters):
         raise RuntimeError("no-disk")
 
-    monkeypatch.setitem(api.dispatch.OPERATIONS, "GetAccountBalance", fail)
+    monkeypatch.setitem(dispatch.OPERATIONS, "GetAccountBalance", fail)
     with pytest.raises(mturk.exceptions.ServiceFault) as caught:
         mturk.get_account_balance()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
