@@ -283,6 +283,8 @@ ALLAUTH_TRUSTED_CLIENT_IP_HEADER = variables.header("TRUSTED_CLIENT_IP_HEADER")
 # is added here once its catalogue is whole.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
+# The page around a task is in the task's language (marketplace/locale).
+TASK_LANGUAGES = ["en", "de", "ar"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 # Shows every translatable text with accents, for translators and tests (docs/translation.md).
 PSEUDO_LOCALE = variables.boolean("PSEUDO_LOCALE", default=False)

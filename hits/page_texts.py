@@ -87,11 +87,11 @@ GERMAN = {
     "Place": "Platz",
     "1 is the best; two may share a place.": "1 ist am besten; zwei dürfen sich einen Platz teilen.",
     "1 is the best; each place once.": "1 ist am besten; jeder Platz einmal.",
-    "Judge every response below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
-        "Beurteilen Sie jede Antwort: drücken Sie auf die Linie, wo Ihr Urteil liegt, oder nehmen Sie die Pfeiltasten. Nichts ist gesetzt, bevor Sie drücken.",
+    "Judge every response below: mark your answer on each line. A line has no value until you mark it.":
+        "Beurteilen Sie jede Antwort: markieren Sie Ihr Urteil auf jeder Linie. Eine Linie hat keinen Wert, bevor Sie sie markieren.",
     "Judge every response below.": "Beurteilen Sie jede Antwort.",
-    "Judge every product below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
-        "Beurteilen Sie jedes Produkt: drücken Sie auf die Linie, wo Ihr Urteil liegt, oder nehmen Sie die Pfeiltasten. Nichts ist gesetzt, bevor Sie drücken.",
+    "Judge every product below: mark your answer on each line. A line has no value until you mark it.":
+        "Beurteilen Sie jedes Produkt: markieren Sie Ihr Urteil auf jeder Linie. Eine Linie hat keinen Wert, bevor Sie sie markieren.",
     "Judge every product below.": "Beurteilen Sie jedes Produkt.",
     "Conversation": "Gespräch",
     "Context": "Zusammenhang",
@@ -115,8 +115,9 @@ GERMAN = {
     "(empty response)": "(leere Antwort)",
     "Target": "Ziel",
     "Enlarge the target: {title}": "Ziel vergrößern: {title}",
-    "Tick every one that would do. Space ticks, Z enlarges the picture.":
-        "Kreuzen Sie alle an, die in Frage kämen. Die Leertaste kreuzt an, Z vergrößert das Bild.",
+    "Tick every one that would do.": "Kreuzen Sie alle an, die in Frage kämen.",
+    "Space ticks, Z enlarges the picture.":
+        "Die Leertaste kreuzt an, Z vergrößert das Bild.",
     "Alternative without a title": "Alternative ohne Titel",
     "(no title)": "(ohne Titel)",
     "Enlarge: {title}": "Vergrößern: {title}",
@@ -215,11 +216,11 @@ ARABIC = {
     "Place": "المرتبة",
     "1 is the best; two may share a place.": "‏1 هي الأفضل؛ يمكن أن يشترك اثنان في مرتبة.",
     "1 is the best; each place once.": "‏1 هي الأفضل؛ كل مرتبة مرة واحدة.",
-    "Judge every response below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
-        "قيّم كل رد أدناه: اضغط على الخط حيث يقع تقييمك، أو استخدم مفاتيح الأسهم. لا يُحدَّد شيء قبل أن تضغط.",
+    "Judge every response below: mark your answer on each line. A line has no value until you mark it.":
+        "قيّم كل رد أدناه: حدّد إجابتك على كل خط. لا قيمة للخط قبل أن تحدّدها.",
     "Judge every product below.": "قيّم كل منتج أدناه.",
-    "Judge every product below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
-        "قيّم كل منتج أدناه: اضغط على الخط حيث تقع إجابتك، أو استخدم مفاتيح الأسهم. لا يُحدَّد شيء قبل أن تضغط.",
+    "Judge every product below: mark your answer on each line. A line has no value until you mark it.":
+        "قيّم كل منتج أدناه: حدّد إجابتك على كل خط. لا قيمة للخط قبل أن تحدّدها.",
     "Judge every response below.": "قيّم كل رد أدناه.",
     "Conversation": "المحادثة",
     "Context": "السياق",
@@ -242,8 +243,8 @@ ARABIC = {
     "(empty response)": "(رد فارغ)",
     "Target": "المطلوب",
     "Enlarge the target: {title}": "كبّر المطلوب: {title}",
-    "Tick every one that would do. Space ticks, Z enlarges the picture.":
-        "ضع علامة على كل ما يصلح. مفتاح المسافة يضع العلامة، وZ يكبّر الصورة.",
+    "Tick every one that would do.": "ضع علامة على كل ما يصلح.",
+    "Space ticks, Z enlarges the picture.": "مفتاح المسافة يضع العلامة، وZ يكبّر الصورة.",
     "Alternative without a title": "بديل بلا عنوان",
     "(no title)": "(بلا عنوان)",
     "Enlarge: {title}": "كبّر: {title}",

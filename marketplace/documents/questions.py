@@ -16,6 +16,8 @@ from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element
 
+from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from marketplace.documents.answer_schemas import answer_schemas
@@ -273,6 +275,7 @@ FORM_ROOT = re.compile(
     r"\ufeff?(?:\s|<\?.*?\?>|<!--.*?-->)*<(?:[\w.-]+:)?QuestionForm\b", re.DOTALL
 )
 MAX_FRAME_HEIGHT = 32_767
+LANGUAGE = re.compile(r"""<html\b[^>]*?\slang=["']?([a-z]{2,3})\b""", re.IGNORECASE)
 # At most a day: nobody works on one HIT for longer.
 ESTIMATE = re.compile(
     r"""<meta\s+name=["']?estimated-seconds["']?\s+content=["']?(\d{1,5})["'\s/>]""",
@@ -287,6 +290,13 @@ class Question:
     kind: Literal["html", "external", "form"]
     content: str
     frame_height: int
+
+    @property
+    def language(self) -> str:
+        """The language that the page around the task is in, too; "" if there is no translation."""
+        match = LANGUAGE.search(self.content) if self.kind == "html" else None
+        code = match[1].lower() if match else ""
+        return code if code in settings.TASK_LANGUAGES else ""
 
     @property
     def estimated_seconds(self) -> int | None:
@@ -321,6 +331,12 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
         f"{HTML_QUESTION} nor an ExternalQuestion in {EXTERNAL_QUESTION} nor a QuestionForm.",
         code="wrong_namespace",
     )
+
+
+def task_language(xml: str) -> translation.override:
+    """While it is entered, texts are in the language of the task."""
+    language = parse_question(xml, allow_http=True).language
+    return translation.override(language or translation.get_language())
 
 
 def is_form(xml: str) -> bool:

@@ -135,7 +135,7 @@ function end() {
   tell({ type: "assay:over" });
   drafts?.forget();
   submission?.stop();
-  say(texts["time-over"], { kind: "error", buttons: [[texts.list, work.groups]] });
+  say(texts["time-over"], { kind: "error", buttons: [[texts.contact, find("a.contact").href], [texts.list, work.groups]] });
 }
 
 // What the worker found broken goes to the requester at once.

@@ -437,6 +437,20 @@ def test_axe_finds_nothing_at_any_stage_and_nothing_moves(request, open_page, ki
 
 
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_on_a_telephone_targets_are_large_and_no_key_is_named(request, open_page, kind):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    size = {"width": 390, "height": 844}
+    page = open_page(frame.address("task"), viewport=size, has_touch=True, is_mobile=True)
+    page.locator("#send [type=submit]").tap()
+    expect(page.locator("#problems")).to_be_visible()
+    targets = page.locator("a, button, summary").filter(visible=True)
+    sizes = [each.bounding_box() for each in targets.all()]
+    assert len(sizes) > 3
+    assert [size for size in sizes if size["height"] < 44] == []
+    assert page.locator(".keyed").filter(visible=True).count() == 0
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
     frame = request.getfixturevalue(f"{kind}_frame")
     page = open_page(frame.address("task"), viewport={"width": 1280, "height": 700})

@@ -2,19 +2,24 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from babel.messages.mofile import read_mo
+from babel.messages.pofile import read_po
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
+from django.utils.translation import gettext, override
 
 from marketplace import clock, models
 from marketplace.documents.questions import begin_with, send_here
 from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.templatetags.marketplace_tags import time_left
 from tests.codes import codes_on, message_codes
-from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
+from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, question_with, submit
 
 SANDBOX = "sandbox allow-scripts allow-forms allow-modals allow-popups"
 
@@ -332,6 +337,39 @@ def groups(mturk):
     for _ in range(2):
         mturk.create_hit(**HIT | chairs)
     mturk.create_hit(**HIT | {"Title": "Tables", "Reward": "2.00", "LifetimeInSeconds": 3600})
+
+
+TASK_TEXTS = re.compile(
+    r'{% translate "([^"]*)" %}|{% blocktranslate[^%]*%}(.*?){% endblocktranslate %}', re.DOTALL
+)
+
+
+@pytest.mark.parametrize(("language", "direction"), [("de", "ltr"), ("ar", "rtl")])
+def test_the_page_around_a_task_is_in_its_language(mturk, ada, worker, language, direction):
+    html = f'<!doctype html><html dir="{direction}" lang="{language}"><title>T</title><form></form>'
+    hit_id = mturk.create_hit(**HIT | {"Question": question_with(html)})["HIT"]["HITId"]
+    public_id = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id)).public_id
+    page = text_of(ada.get(f"/worker/assignments/{public_id}/"))
+    assert re.search(f'<html lang="{language}"{" dir=.rtl." if language == "ar" else ""}>', page)
+    with override(language):
+        assert gettext("Return this HIT") in page
+    assert ">Return this HIT<" not in page
+
+
+@pytest.mark.parametrize("language", ["de", "ar"])
+def test_every_text_around_a_task_is_translated(language):
+    folder = Path(settings.BASE_DIR, "marketplace/locale", language, "LC_MESSAGES")
+    with (folder / "django.po").open("rb") as po, (folder / "django.mo").open("rb") as mo:
+        stored, compiled = read_po(po), read_mo(mo)
+    texts = {each.id: each.string for each in stored if each.id}
+    assert texts == {each.id: each.string for each in compiled if each.id}  # msgfmt was run
+    missing = set()
+    for name in ("assignment", "hit_facts", "work_texts"):
+        source = Path(settings.BASE_DIR, "templates/marketplace", f"{name}.html").read_text()
+        for plain, block in TASK_TEXTS.findall(source):
+            text = re.sub(r"{{ (\w+) }}", r"%(\1)s", block.replace("%", "%%")) if block else plain
+            missing |= {text} - {*texts}
+    assert missing == set()
 
 
 def test_order_least_reward_and_requester_are_in_the_address(ada, groups, other_lab, requester):

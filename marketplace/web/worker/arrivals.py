@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
+from marketplace.documents.questions import task_language
 from marketplace.exceptions import ChannelClosed, NoAssignmentsLeft, WorkRefused, first_or_raise
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
@@ -52,6 +53,11 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
         visit = arrivals.recognise(
             token, request.GET.dict(), known=worker, address=address_of(request)
         )
+        has_begun = arrivals.has_begun(visit, worker)
+        came = Session.objects.filter(study=visit.study, worker=worker)
+        ended = came.exclude(outcome="").order_by("-pk").first()
+        if request.method != "POST" and has_begun and ended:
+            return redirect("marketplace:session", ended.public_id)
         if request.method != "POST":
             return render(
                 request,
@@ -64,11 +70,8 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
                     "is_compatible": is_compatible(visit.study, _user_agent(request)),
                 },
             )
-        has_begun = arrivals.has_begun(visit, worker)
         is_own = arrivals.is_proven(visit, known=worker if is_own_browser(request) else None)
-        is_back = (
-            worker is not None and Session.objects.filter(study=visit.study, worker=worker).exists()
-        )
+        is_back = worker is not None and came.exists()
         session = arrivals.enter(
             visit, known=worker if is_back else None, user_agent=_user_agent(request)
         )
@@ -260,12 +263,13 @@ def project(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Ht
 
 def _confirm(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> None:
     mine = Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type)
-    latest = mine.order_by("-submitted_at").first()
+    latest = mine.select_related("hit").order_by("-submitted_at").first()
     if latest and latest.submitted_at and clock.now() - latest.submitted_at < CONFIRMED_WITHIN:
-        text = _(
-            "Your answers to “{title}” were submitted. Received at {time}, receipt {receipt}. "
-            '<a href="{address}">See what you sent</a>'
-        )
+        with task_language(latest.hit.question):
+            text = _(
+                "Your answers to “{title}” were submitted. Received at {time}, receipt {receipt}. "
+                '<a href="{address}">See what you sent</a>'
+            )
         values = {
             "title": hit_type.title,
             "time": timestamp(latest.submitted_at, "H:i"),

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from marketplace import clock
 from marketplace.documents.answers import fill_in
+from marketplace.documents.questions import task_language
 from marketplace.exceptions import InvalidAmount, Missing, WorkRefused
 from marketplace.hits import assignments as writes, lifecycle
 from marketplace.hits.drafts import draft_of
@@ -265,7 +266,8 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
         state["draft"] = ""
     context = work_context(request, worker_assignment, task, state)
     context["is_working"] = task.frame is not None
-    return render(request, "marketplace/assignment.html", context)
+    with task_language(hit.question):
+        return render(request, "marketplace/assignment.html", context)
 
 
 def _is_last(assignment: Assignment) -> bool:

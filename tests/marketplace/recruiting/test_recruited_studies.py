@@ -128,6 +128,16 @@ def test_participants_read_how_long_it_takes_before_they_take_part(lab):
     assert "10 min" in text_of(own_page(enter(lab.token)))
 
 
+def test_the_link_leads_back_to_the_code_at_the_end(lab):
+    browser = enter(lab.token)
+    assert browser.get(f"/join/{lab.token}/").status_code == 200
+    work(browser)
+    page = browser.get(f"/join/{lab.token}/", follow=True)
+    assert page.redirect_chain[0][0] == f"/worker/studies/{Session.objects.get().public_id}/"
+    assert "LAB-7" in text_of(page)
+    assert Client().get(f"/join/{lab.token}/").status_code == 200  # another person's browser
+
+
 def test_participants_read_how_to_write_by_way_of_their_recruiter(lab, requester):
     browser = enter(lab.token)
     address = reverse("marketplace:contact", args=[requester.public_id])
