@@ -12,7 +12,7 @@ from annotation.frames import judgment_frame
 from annotation.models import Protocol, Question, Study, Submission
 from annotation.units import Level, categories_of, judged_units
 from error_codes import CodedText
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.agreement import Agreement, coefficients_at_level
 from stats.label_sampling import compare_labeled, label_columns
 from stats.libraries import pd

@@ -24,7 +24,7 @@ from annotation.models import (
     WrittenAnswer,
 )
 from annotation.result_kinds.agreement import AgreementKind
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 MOST_ROWS = 50
 

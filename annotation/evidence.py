@@ -19,7 +19,7 @@ from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
 from annotation.models import ROUNDING_SECONDS, Judgment, Question, Study, Submission, WrittenAnswer
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"
 CONTRADICTORY = "contradictory"

@@ -26,8 +26,7 @@ from annotation.models import (
 )
 from annotation.study_facts import has_simulated
 from presentation.files import write_whole
-from presentation.row_files import Kind, RowFile, json_chunks
-from presentation.spreadsheets import csv_parts
+from presentation.row_files import Kind, RowFile, csv_parts, json_chunks
 
 # Few at first: the first byte waits for them.
 FIRST_ITEMS, ITEMS_AT_ONCE = 20, 200

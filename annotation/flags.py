@@ -41,7 +41,7 @@ from annotation.models import (
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.units import COMPARED
-from presentation.records import group_values
+from presentation.numbers import group_values
 from results.computing import create_result, lock_subject
 from results.kinds import Computed
 from results.models import Result, ResultQuerySet

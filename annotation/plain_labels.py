@@ -11,9 +11,8 @@ from annotation.readers.label_tables import Kind, LabelTable, read_labels
 from annotation.readers.policies import Reading, Repeats
 from annotation.readers.shapes import Columns
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
-from presentation.numbers import count_of
-from presentation.records import plain_records, plain_values
-from presentation.spreadsheets import csv_parts
+from presentation.numbers import count_of, plain_records, plain_values
+from presentation.row_files import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate
 from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
 from stats.agreement.intervals import CiChoice

@@ -18,7 +18,7 @@ import numpy as np
 from annotation.exceptions import StudyUnfit, require
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
-from presentation.records import group_values
+from presentation.numbers import group_values
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.result import Aggregation
 from stats.agreement import (

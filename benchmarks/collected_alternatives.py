@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.commands import POSTGRES, parse_options, say, source
 from benchmarks.marketplace_site import requester_and_marketplace
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, Targets, from_judgments, targets_of
 from simulation.comparisons import causes
 from simulation.critics import AttributeCritic, Critic
 from simulation.dialogues import DialogueLog, simulate
@@ -33,7 +33,6 @@ from simulation.recommenders import RandomRecommender, Recommender, ShuffledCrit
 from simulation.recommenders.trained.settings import items_of, settings_of
 from simulation.recommenders.trained.training import read_checkpoint, read_recommender, train
 from simulation.reports import report_text
-from simulation.targets import Targets, from_judgments, targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.arguments import Floats
 from stats.ranking import measure

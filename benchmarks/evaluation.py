@@ -82,8 +82,7 @@ def read_by_pytrec_eval(run: Path, qrels: Path) -> tuple[Any, Any]:
 
 
 def read_by_ir_measures(run: Path, qrels: Path) -> tuple[list[Any], list[Any]]:
-    grades = list(ir_measures.read_trec_qrels(str(qrels)))
-    return grades, list(ir_measures.read_trec_run(str(run)))
+    return list(ir_measures.read_trec_qrels(str(qrels))), list(ir_measures.read_trec_run(str(run)))
 
 
 def of_dictionaries(grades: Any, run: Any) -> list[float]:

@@ -92,8 +92,7 @@ def new_database(database_url: str | None, folder: str) -> Iterator[str]:
         yield f"sqlite:///{folder}/benchmark.sqlite3"
         return
     parts = urlsplit(database_url)
-    server = urlunsplit(parts._replace(path="/postgres"))
-    with create_database(server, parts.path.lstrip("/")):
+    with create_database(urlunsplit(parts._replace(path="/postgres")), parts.path.lstrip("/")):
         yield database_url
 
 
@@ -265,8 +264,7 @@ def cpu_seconds(words: str) -> float:
     ticks = 0
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if words in command:
+            if words in (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode():
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -264,8 +264,7 @@ def _visits(client: Any, urls: dict[str, Any], repeat: int) -> Iterator[Visit]:
         f" {'all, s':>7} {'+MB':>7}"
     )
     for name, (url, query) in urls.items():
-        is_streamed = name.partition(" ")[0] in STREAMED
-        one = visit(client, name, url, query, 1 if is_streamed else repeat)
+        one = visit(client, name, url, query, 1 if name.partition(" ")[0] in STREAMED else repeat)
         say(one)
         yield one
 

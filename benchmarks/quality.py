@@ -291,8 +291,7 @@ def _checks(rng: np.random.Generator, design: Design, faulty: np.ndarray) -> pd.
     known = np.where(check % 2, 90.0, 10.0)
     lapses = rng.random(known.shape) < 0.03
     given = np.clip(known + rng.normal(0, 9, known.shape), 0, 100)
-    is_random = lapses | np.isin(people, faulty)
-    given = np.where(is_random, rng.uniform(0, 100, known.shape), given)
+    given = np.where(lapses | np.isin(people, faulty), rng.uniform(0, 100, known.shape), given)
     failed = [
         band_failed(one, right, 25) for one, right in zip(given.ravel(), known.ravel(), strict=True)
     ]

@@ -133,7 +133,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "APP_DIRS": True,
         "OPTIONS": {
             "builtins": ["django.templatetags.i18n", "config.templatetags.pairs"],
-            "libraries": {"reports": "presentation.html"},
+            "libraries": {"reports": "presentation.writers"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -35,7 +35,7 @@ from hits.models import (
     Recruitment,
 )
 from hits.participants import items_of_participation
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 Action = DraftDecision.Action
 NOTHING = Decimal(0)

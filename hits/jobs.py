@@ -65,7 +65,7 @@ from hits.recruiter_api import fetch_standing
 from hits.rehearsals import delete_rehearsal, end_rehearsal, rehearse
 from hits.sending import send_review
 from hits.studies import DELETE_STUDY, delete_study
-from presentation.records import group_values
+from presentation.numbers import group_values
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job

@@ -23,7 +23,7 @@ from hits.costs import Spend, cost_of_assignment, spend_of
 from hits.exceptions import MarketplaceFault
 from hits.models import SIZE, Appeal, Assignment, Batch, Hit, PracticeHit, Recruitment, Statement
 from hits.questions import LATIN_SQUARE, is_even
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

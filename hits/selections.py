@@ -13,7 +13,7 @@ from hits.exceptions import BatchUnfit, require
 from hits.models import Batch, Hit
 from metrics.expected_errors import enough_are_rated, expected_item_errors
 from metrics.models import ScoringRun
-from presentation.records import group_values
+from presentation.numbers import group_values
 from stats.inference.active_labels import (
     LEAST_OF_A_PILOT,
     labelling_probabilities,

@@ -46,8 +46,8 @@ from hits.models import (
     Message,
     Payment,
 )
+from presentation.numbers import group_values
 from presentation.progress import Reporter, without_bars
-from presentation.records import group_values
 from work.models import Job
 
 Action = DraftDecision.Action

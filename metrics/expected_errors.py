@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from django.db.models import Avg
 
 from annotation.models import Judgment, Study
 from metrics.models import Score, ScoringRun
 from stats.inference.active_labels import LEAST_OF_A_PILOT, expected_errors
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 # Other metrics that say how sure they are of a candidate; more would hold the launch up.
 MOST_OTHERS = 4

@@ -22,7 +22,7 @@ from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
 from metrics.study_files import score_frame
 from metrics.study_scores import signature_of
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.libraries import pd
 from stats.significance.adjustments import holm
 from stats.significance.paired_differences import PairedDifference, paired_difference
@@ -163,8 +163,7 @@ def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame)
         message = f"'{prompts[0]}' cannot be compared with itself; name two conditions."
         raise NotPaired(message, code="same_condition")
     compared = scores[scores["condition"].isin(prompts)]
-    key = ["metric", "signature", "system", "context", "condition"]
-    twice = compared[compared.duplicated(key)]
+    twice = compared[compared.duplicated(["metric", "signature", "system", "context", "condition"])]
     if not twice.empty:
         first = twice.iloc[0]
         raise NotPaired(
@@ -233,7 +232,6 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[Encod
     scores = score_frame(study)
     selected = scores[scores["metric"].isin(metrics)]
     table = selected.pivot(index=["item", "candidate"], columns="signature", values="value")
-    runs = list(dict.fromkeys(selected["signature"]))
     return [
         EncoderPair(
             first=first,
@@ -241,7 +239,7 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[Encod
             r_squared=r_squared(table[first].tolist(), table[second].tolist()),
             n=len(table[[first, second]].dropna()),
         )
-        for first, second in combinations(runs, 2)
+        for first, second in combinations(dict.fromkeys(selected["signature"]), 2)
     ]
 
 

@@ -28,7 +28,7 @@ from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
 from metrics.exceptions import MetricsError
 from metrics.stored_scores import write_scores
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 LONGEST = 64
 UNMATCHED = CodedText("the study has no such candidate", "unknown_candidate")
@@ -112,8 +112,7 @@ class _ScoreReader:
         for system in columns.systems or ("",):
             try:
                 item = row.required(columns.item)
-                name = system or _candidate_name(row, columns)
-                candidate = self._candidate(row, item, name)
+                candidate = self._candidate(row, item, system or _candidate_name(row, columns))
             except ImportRefused as fault:
                 if fault.code == UNMATCHED.code and self.reading.policies.unmatched == "leave-out":
                     self._leave_out(UNMATCHED, place_of_line(row.line))
@@ -158,8 +157,7 @@ class _ScoreReader:
             is_missing = math.isnan(self.table.values[key])
             # A missing score is none of several.
             takes = is_missing if is_missing != math.isnan(value) else self.repeats == "last"
-            line = self.lines[key] if takes else row.line
-            self._leave_out(REPEATED, place_of_line(line))
+            self._leave_out(REPEATED, place_of_line(self.lines[key] if takes else row.line))
             if not takes:
                 return
             self.table.reasons.pop(key, None)
@@ -270,10 +268,9 @@ def import_scores(
             "Columns are either metrics or systems: leave --metric or --system out.",
             code="metrics_and_systems",
         )
-    rows = read_rows(path, ("item", *names, *systems, *measures), report=reading.report)
     table = read_score_table(
         study,
-        rows,
+        read_rows(path, ("item", *names, *systems, *measures), report=reading.report),
         ScoreColumns(values=names, systems=tuple(systems)),
         signature=default,
         note=faults.append,

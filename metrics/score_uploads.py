@@ -142,18 +142,15 @@ def _read(
 
     def note(refused: ImportRefused) -> None:
         row = cells.get(refused.line or 0)
-        value = row.fields.get(refused.field, "") if row and refused.field else ""
-        faults.add(refused, str(value))
+        faults.add(refused, str(row.fields.get(refused.field, "") if row and refused.field else ""))
 
-    signature = chosen.signature_for(upload)
-    reading = Reading(chosen.policies, report)
     scores = read_score_table(
         _study(upload),
         seen(),
         score_columns(chosen),
-        signature=signature,
+        signature=chosen.signature_for(upload),
         note=note,
-        reading=reading,
+        reading=Reading(chosen.policies, report),
     )
     return scores, report
 

@@ -19,7 +19,7 @@ from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
 from metrics.scorers import scorer as scorers
 from metrics.scorers.scorer import Example
-from presentation.records import group_values
+from presentation.numbers import group_values
 from work.execution import Lease, heartbeat, lease_term, lock, new_token
 from work.models import lapsed
 
@@ -120,8 +120,7 @@ def leased(run: ScoringRun, *, n_before: int, n_total: int) -> Iterator[RunLease
 def _take(run: ScoringRun, n_before: int, n_total: int) -> RunLease:
     now = timezone.now()
     is_free = ~Q(state=ScoringRun.State.RUNNING) | Q(leased_until=None) | lapsed(now)
-    free = lock(ScoringRun.objects.filter(is_free, pk=run.pk))
-    if free is None:
+    if lock(ScoringRun.objects.filter(is_free, pk=run.pk)) is None:
         raise RunBusy(
             f"{run.metric} is being scored already in study '{run.study.slug}'. Wait for it to "
             "finish, or stop it; if its process was killed, try again in half a minute."

@@ -124,14 +124,13 @@ def probe_anew(client: Client) -> Capabilities:
 
 def study_judges(study: Study) -> dict[str, list[dict[str, Any]]]:
     fields = ("metric", "name", "version", "fingerprint", "content")
-    runs = ScoringRun.objects.of(study).exclude(judge=None)
     return {
         "settings": list(JudgeVersion.objects.of(study).values(*fields)),
         "runs": [
             {"metric": run.metric, "signature": run.signature, "obtained": ways_obtained(run)}
             | count_replies(run)
             | (run.judge or {})
-            for run in runs
+            for run in ScoringRun.objects.of(study).exclude(judge=None)
         ],
     }
 

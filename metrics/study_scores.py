@@ -28,13 +28,7 @@ from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
 from metrics.stored_scores import Content, RunLease, chunks, content_of, grouped, leased, score_of
-from metrics.study_judges import (
-    count_replies,
-    is_judge,
-    judge_record,
-    judges_client,
-    prepare,
-)
+from metrics.study_judges import count_replies, is_judge, judge_record, judges_client, prepare
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
 
@@ -241,8 +235,7 @@ def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
 def _forget_undefined(lease: RunLease, runs: list[ScoringRun]) -> None:
     lease.hold()
     scores = Score.objects.filter(run__in=runs)
-    undefined = scores.filter(value=None).values("candidate_id")
-    if scores.filter(candidate__in=undefined).delete()[0]:
+    if scores.filter(candidate__in=scores.filter(value=None).values("candidate_id")).delete()[0]:
         count_scores_change(study_id=runs[0].study_id)
 
 

@@ -1,13 +1,21 @@
-"""Numbers within sentences and tables: rounded, with a real minus sign, a dash if undefined."""
+"""Numbers within sentences and tables: rounded, with a real minus sign, a dash if undefined.
+
+Records of numbers are grouped, and become plain values for JSON and pages.
+"""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from math import isnan
+from typing import Any, TypeVar
 
 from django.utils.translation import gettext as _, ngettext
 
 from error_codes import InvalidValue
+from presentation.libraries import np, pd
 
 DASH = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -80,3 +88,30 @@ def count_of(n: int, singular: str, plural: str = "") -> str:
     ('1 assignment', '2,500 studies')
     """
     return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
+
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def group_values(pairs: Iterable[tuple[K, T]]) -> defaultdict[K, list[T]]:
+    """The values of each key; keys and values are in the order of the pairs."""
+    groups: defaultdict[K, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def plain_values(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record for JSON: None where a number is undefined."""
+    return {name: _plain(value) for name, value in record.items()}
+
+
+def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = table.to_dict(orient="records")
+    return [plain_values({str(name): value for name, value in row.items()}) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and isnan(value) else value

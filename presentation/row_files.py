@@ -2,11 +2,18 @@
 
 Each is written while its rows come in, a group of them at a time, so that a file of millions
 begins at once and is never in memory whole.
+
+A spreadsheet opens the CSV without taking a text for a formula, and it reads back exactly: a text
+that would begin a formula gets one apostrophe before it, as one types in a spreadsheet (csv_cells).
+Numbers stay as they are, with their signs.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,8 +21,59 @@ from itertools import islice
 from textwrap import indent
 from typing import Any, Literal
 
-from presentation.libraries import pa, pq
-from presentation.spreadsheets import csv_parts
+import csv_cells
+from presentation.libraries import pa, pd, pq
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+ROWS_A_PART = 500
+
+
+def to_cell(text: str) -> str:
+    return text if _is_number(text) else csv_cells.to_cell(text)
+
+
+def from_cell(cell: str) -> str:
+    # Most cells have no apostrophe, and every cell of a file comes here.
+    if "'" not in cell:
+        return cell
+    return cell if _is_number(cell[1:]) else csv_cells.from_cell(cell)
+
+
+def _is_number(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None
+
+
+def csv_parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """A CSV file in parts, while its rows come in; None is an empty cell."""
+    buffer = io.StringIO()
+    write = csv.writer(buffer, lineterminator="\n").writerow
+    # Python before 3.13 leaves a carriage return without quotes, which then ends the row.
+    write_quoted = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+    write([to_cell(name) for name in columns])
+    for number, row in enumerate(rows, start=1):
+        cells = [_cell(value) for value in row]
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (write_quoted if has_return else write)(cells)
+        if number % ROWS_A_PART == 0:
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()
+
+
+def frame_csv(frame: pd.DataFrame) -> str:
+    texts = {
+        str(name): column.map(_cell)
+        for name, column in frame.items()
+        if column.dtype.kind not in "biufc"
+    }
+    named = {name: to_cell(str(name)) for name in frame.columns}
+    return str(frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n"))
+
+
+def _cell(value: Any) -> Any:
+    return to_cell(value) if isinstance(value, str) else value
+
 
 Kind = Literal["text", "integer", "number", "boolean", "time"]
 # Rows of a Parquet row group: what is in memory at once.
@@ -85,13 +143,12 @@ def _plain_rows(file: RowFile) -> Iterable[Sequence[Any]]:
 
 
 def _group(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True)
     arrays = [
         pa.array(
             [value.astimezone(UTC) if isinstance(value, datetime) else value for value in column],
             type=field.type,
         )
-        for field, column in zip(schema, columns, strict=True)
+        for field, column in zip(schema, zip(*rows, strict=True), strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
 

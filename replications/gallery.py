@@ -14,15 +14,13 @@ from hashlib import sha256
 from math import nan
 from pathlib import Path
 
-import numpy as np
-
 from annotation.readers.drafts import StudyDraft
 from replications.lmstyle import BATCH, QUESTION_OF, SCORES, table_1, table_3
 from replications.published_data import DatasetIncomplete, Published
 from replications.rated_dialogues import read_dstc9, read_topical_chat
 from retrieval.audit.collection import audit_collection
 from stats.correlation import Coefficient, Level, correlation_at_level
-from stats.libraries import pd
+from stats.libraries import np, pd
 from validation.documents.terms import plain_signature
 
 # Table 1 of the LMStyle Benchmark, x 100, by metric and coefficient; the last is printed as the

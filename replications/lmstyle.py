@@ -19,8 +19,8 @@ from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
 from metrics.stored_scores import write_scores
+from presentation.numbers import plain_records, plain_values
 from presentation.progress import Reporter, without_bars
-from presentation.records import plain_records, plain_values
 from replications.published_data import DatasetIncomplete
 from stats.correlation import Undefined, correlation_at_level
 from stats.libraries import pd
@@ -109,10 +109,9 @@ def _work(
 
 def _score_rows(path: Path) -> dict[tuple[str, str, str, str], Row]:
     """By data set, style, utterance and system."""
-    columns = ("dataset", "task", "input", "model", *QUESTION_OF)
     return {
         (row.text("dataset"), row.text("task"), row.text("input").strip(), row.text("model")): row
-        for row in read_rows(path, columns)
+        for row in read_rows(path, ("dataset", "task", "input", "model", *QUESTION_OF))
     }
 
 
@@ -248,8 +247,7 @@ def table_2(folder: Path) -> Cells:
 
 
 def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
-    is_complete = groups.count().eq(groups.size(), axis=0)
-    means: pd.DataFrame = groups.mean().where(is_complete)
+    means: pd.DataFrame = groups.mean().where(groups.count().eq(groups.size(), axis=0))
     return means
 
 

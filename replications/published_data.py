@@ -45,7 +45,7 @@ from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
 from error_codes import CodedError
 from metrics.stored_scores import write_scores
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 MISSING = ("", "N/A")
 LONGEST_METRIC = 64

@@ -220,11 +220,10 @@ def number_result(
     actor: AbstractBaseUser | None,
 ) -> Result:
     """The next result of its kind, not stored yet."""
-    last = Result.objects.of(subject, kind).aggregate(last=Max("number"))["last"]
     return Result(
         subject=subject,
         kind=kind,
-        number=(last or 0) + 1,
+        number=(Result.objects.of(subject, kind).aggregate(last=Max("number"))["last"] or 0) + 1,
         form=form,
         fingerprint=fingerprint,
         settings=dict(settings),
@@ -276,8 +275,7 @@ def digest_inputs(
 ) -> str:
     """SHA-256 of everything that a result depends on."""
     described = kind.describe_inputs(subject, inputs)
-    canonical = json.dumps([kind.form, described, settings], sort_keys=True)
-    return sha256(canonical.encode()).hexdigest()
+    return sha256(json.dumps([kind.form, described, settings], sort_keys=True).encode()).hexdigest()
 
 
 def sign_result(result: Result) -> str:

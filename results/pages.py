@@ -11,13 +11,16 @@ An app that has subjects registers how their pages are shown, and names the view
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Protocol, Self, TypeVar
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.forms import BoundField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -31,14 +34,217 @@ from accounts.roles import Permission
 from console.access import may, person
 from console.api.endpoint import find_subject
 from console.pages.pictures import FORMS as PICTURE_FORMS, picture_in
-from presentation.spreadsheets import frame_csv
-from presentation.table_files import Content, write_table
-from results.computing import name_subject, request_result
-from results.forms import ResultForm
-from results.kinds import Chart, ResultKind, result_kinds
-from results.models import Result
-from results.shown import ShownResult
+from error_codes import CodedError
+from presentation import documents
+from presentation.row_files import frame_csv
+from presentation.text_tables import text_report, text_table
+from presentation.writers import TABLE_FORMS, Content, write_table
+from results.computing import name_subject, request_result, sign_result
+from results.kinds import Chart, ResultKind, Row, result_kind, result_kinds
+from results.models import Result, pack_record
+from results.settings import list_settings
 from work.models import Job
+
+
+class ResultForm(forms.Form):
+    def __init__(
+        self, kind: ResultKind[Any], subject: models.Model, data: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(data, label_suffix="")
+        self.kind, self.subject = kind, subject
+        self.offered = kind.offer_inputs(subject)
+        self.declared = list_settings(kind.settings)
+        self.advanced: list[str] = []
+        for name, one in kind.inputs.items():
+            if rows := self.offered.get(name, []):
+                choices = [(str(row.pk), kind.name_input(row)) for row in rows]
+                self.fields[name] = one.form_field(choices)
+            elif one.is_required:
+                self.fields[name] = one.form_field([])
+        for name, (described, default) in self.declared.items():
+            made = described.form_fields(name, default, subject)
+            self.fields.update(made)
+            self.advanced += made if described.is_advanced else ()
+
+    def begin_with(self, arguments: Mapping[str, Any]) -> None:
+        settings, keys = arguments.get("settings", {}), set(arguments.get("inputs", ()))
+        for name, one in self.kind.inputs.items():
+            rows = self.offered.get(name, [])
+            if one.is_subset:
+                names = settings.get(one.stored_as) or ()
+                chosen = [str(row.pk) for row in rows if row.name in names]
+            else:
+                chosen = [str(row.pk) for row in rows if row.pk in keys]
+            self.initial[name] = chosen if one.several else next(iter(chosen), "")
+        for name, (described, _default) in self.declared.items():
+            if name in settings:
+                self.initial.update(described.begin(name, settings[name]))
+
+    def begin_with_result(self, result: Result, keys: Sequence[int]) -> None:
+        self.begin_with({"settings": result.settings, "inputs": keys})
+        for name, one in self.kind.inputs.items():
+            if one.several and not one.is_subset and name in self.initial:
+                self.initial[name] += [
+                    str(row.pk)
+                    for row in self.offered.get(name, [])
+                    if row.created_at > result.created_at
+                ]
+
+    def prefer(self, name: str, keys: Sequence[int | None]) -> None:
+        rows = [row.pk for row in self.offered.get(name, []) if row.pk in keys]
+        if rows and name in self.kind.inputs and not self.kind.inputs[name].several:
+            self.initial[name] = str(rows[0])
+
+    @property
+    def problem_when_empty(self) -> str:
+        """Why nothing can be computed yet; empty if something can."""
+        return self.kind.explain_missing(self.offered)
+
+    @property
+    def basic_fields(self) -> list[BoundField]:
+        return [field for field in self if field.name not in self.advanced]
+
+    @property
+    def advanced_fields(self) -> list[BoundField]:
+        return [field for field in self if field.name in self.advanced]
+
+    @property
+    def has_advanced_errors(self) -> bool:
+        return any(field.errors for field in self.advanced_fields)
+
+    @property
+    def chosen(self) -> dict[str, list[Any]]:
+        chosen: dict[str, list[Any]] = {}
+        for name in self.kind.inputs:
+            value: str | list[str] = self.cleaned_data.get(name) or []
+            keys = [value] if isinstance(value, str) else value
+            rows = {str(row.pk): row for row in self.offered.get(name, [])}
+            chosen[name] = [rows[key] for key in keys]
+        return chosen
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            name: described.read(name, self.cleaned_data, default)
+            for name, (described, default) in self.declared.items()
+        }
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        try:
+            self.kind.check_settings(self.settings)
+        except CodedError as refused:
+            self.add_error(self._find_field(refused), ValidationError(str(refused), refused.code))
+        return data
+
+    def _find_field(self, refused: CodedError) -> str | None:
+        for name in self.kind.fields_of_errors.get(refused.code, ()):
+            if name in self.fields and (name != "others" or self.cleaned_data.get("others")):
+                return name
+        return None
+
+
+@dataclass(frozen=True)
+class Fold:
+    title: str
+    finding: str
+    table: documents.Table
+
+
+class ShownResult:
+    table_forms = tuple(TABLE_FORMS)
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.kind: ResultKind[Any] = result_kind(result.kind)
+
+    @classmethod
+    def of_record(
+        cls,
+        kind: type[ResultKind[Any]],
+        record: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        notes: Sequence[str],
+    ) -> Self:
+        return cls(
+            Result(
+                kind=kind.name,
+                settings=dict(settings),
+                notes=[{"text": str(note)} for note in notes],
+                packed_record=pack_record(record),
+            )
+        )
+
+    @cached_property
+    def answer(self) -> str:
+        return self.kind.answer(self.result)
+
+    @cached_property
+    def details(self) -> list[str]:
+        return list(self.kind.details(self.result))
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        return list(self.kind.charts(self.result))
+
+    @property
+    def notes(self) -> list[str]:
+        return [note["text"] for note in self.result.notes]
+
+    @property
+    def signature(self) -> str:
+        return sign_result(self.result)
+
+    @property
+    def query(self) -> str:
+        """Part of a chart's address that names the result."""
+        return f"version={self.result.number}"
+
+    @cached_property
+    def rows(self) -> dict[str, list[Row]]:
+        record = self.kind.read_record(self.result)
+        read = {name: table.read_rows(name, record) for name, table in self.kind.tables.items()}
+        return {name: list(rows) for name, rows in read.items() if rows}
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        folds = []
+        for name, rows in self.rows.items():
+            declared = self.kind.tables[name]
+            table = declared.show(name, rows, self.result)
+            folds.append(Fold(table.caption, declared.finding(rows, self.result), table))
+        return folds
+
+    @cached_property
+    def tables(self) -> dict[str, documents.Table]:
+        return {fold.table.name: fold.table for fold in self.folds}
+
+    def write_text(self) -> str:
+        tables = (
+            f"{fold.title}\n"
+            + text_table([one.title for one in fold.table.columns], fold.table.rows)
+            for fold in self.folds
+        )
+        return text_report(["\n".join([self.answer, *self.details]), *tables], self.notes)
+
+    def summarize(self) -> dict[str, Any]:
+        return {
+            "answer": self.answer,
+            "details": self.details,
+            "tables": self.rows,
+            "notes": self.notes,
+        }
+
+    def export(self) -> dict[str, Any]:
+        return {
+            "result": self.result.number,
+            "kind": self.result.kind,
+            "fingerprint": self.result.fingerprint,
+            "signature": self.signature,
+            "settings": self.result.settings,
+            "tables": self.rows,
+            "notes": self.notes,
+        }
 
 
 @dataclass(frozen=True)
@@ -120,8 +326,7 @@ def picture(
     """Access: members of the team, but for who adjudicates blind. A chart of a result, as
     specification, data or file."""
     found = find_subject(subject, request, slug, Permission.VIEW)
-    shown = ShownResult(find_result(request, found, kind))
-    charts = {one.name: one for one in shown.charts}
+    charts = {one.name: one for one in ShownResult(find_result(request, found, kind)).charts}
     return draw_chart(request, charts.get(chart), name=f"{slug}-{chart}", form=form)
 
 

@@ -5,7 +5,6 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-import numpy as np
 from django.utils.translation import gettext as _, ngettext
 
 from presentation.libraries import alt
@@ -20,7 +19,7 @@ from presentation.theme import (
     height_of_rows,
 )
 from results.kinds import Chart
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 COLOURS = {"refused": RED, "defect": ORANGE, "note": BLUE}
 
@@ -254,10 +253,9 @@ def means_in_words(rows: pd.DataFrame, measure: str) -> str:
         )
         for name, of in rows.sort_values("rank", kind="stable").groupby("qrels", sort=False)
     }
-    said = "; ".join(f"{name}: {order}" for name, order in orders.items())
     return _("Mean %(measure)s of the runs by the qrels. %(said)s.") % {
         "measure": measure,
-        "said": said,
+        "said": "; ".join(f"{name}: {order}" for name, order in orders.items()),
     }
 
 

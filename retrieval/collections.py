@@ -30,8 +30,10 @@ from retrieval.models import (
 )
 from retrieval.pools.catalogue import Catalogue, names_alone, pool_study
 from retrieval.result_kinds.pool import stored_pool
-from retrieval.source_files import opened_catalogue
-from retrieval.stored_files import files_on_disk
+from retrieval.stored_files import (
+    files_on_disk,
+    opened_catalogue,
+)
 from work.execution import RunningJob
 from work.models import Job
 from work.tasks import request_job
@@ -108,8 +110,7 @@ def remove_collection(*, collection: Collection, actor: User | None) -> Job | No
 
 
 def _is_large(collection: Collection) -> bool:
-    n_bytes = collection.files.aggregate(n=Sum("n_bytes"))["n"] or 0
-    if n_bytes > AT_ONCE_BYTES:
+    if (collection.files.aggregate(n=Sum("n_bytes"))["n"] or 0) > AT_ONCE_BYTES:
         return True
     rows = (
         TopicValue.objects.filter(result__version__collection=collection),

@@ -24,12 +24,12 @@ from retrieval.models import Collection, CollectionFile
 from retrieval.pools.encoding import Part, encode_catalogue
 from retrieval.pools.vectors import Vectors, write_vectors
 from retrieval.rankings.label_sets import label_sets
-from retrieval.source_files import opened_catalogue
 from retrieval.stored_files import (
     assessors_grades,
     describe_file,
     files_on_disk,
     free_name,
+    opened_catalogue,
     store_file,
 )
 from retrieval.trec_files import RelevanceGrades
@@ -123,8 +123,7 @@ def make_study_qrels(running: RunningJob) -> str:
     else:
         kind, origin = Kind.QRELS, {"rule": rule, "round": str(round)}
         name = _("{study}, round {round}, {rule}")
-        source = judgment_source(study, rule=rule, round=round, with_unjudged=True)
-        lines = qrels_of(source).lines()
+        lines = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True)).lines()
     text = "".join(lines).encode()
     # An earlier attempt of the job may have stored the file without reading it.
     digest = sha256(text).hexdigest()

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText
 from presentation.documents import Cell, Number, P, add_interval
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from presentation.text_tables import text_report, text_table
 from stats.arguments import Floats
 from stats.ranking import Measure, Ties

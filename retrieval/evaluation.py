@@ -4,7 +4,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import CodedText
 from presentation.numbers import count_of
@@ -19,7 +18,7 @@ from retrieval.evaluated_runs import (
 )
 from retrieval.exceptions import RunsUnfit
 from retrieval.trec_files import RelevanceGrades, Run
-from stats.arguments import Floats, Integers
+from stats.arguments import Flags, Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
 from stats.ranking.judged_lists import in_single_precision, score_keys
 from stats.ranking.measures import judged
@@ -30,8 +29,6 @@ from stats.ranking.topic_means import (
     mean_over_topics,
 )
 from stats.significance.adjustments import holm
-
-Flags = NDArray[np.bool_]
 
 
 def evaluate_runs(
@@ -201,10 +198,9 @@ def _compared(
         for pair in combinations([row for row in results if row.measure == one], 2)
     ]
     for a, b in progress(pairs, len(pairs)):
-        test = settings.test or ("mcnemar" if a.measure.is_binary else "randomisation")
         difference = compare_over_topics(
             *paired(a.values, b.values),
-            test=test,
+            test=settings.test or ("mcnemar" if a.measure.is_binary else "randomisation"),
             confidence=settings.confidence,
             rng=settings.seed,
         )

@@ -21,7 +21,7 @@ from typing import Self
 from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText, CorrectableError
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 MOST_PLACES = 3
 

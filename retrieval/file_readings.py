@@ -28,19 +28,17 @@ from retrieval.models import (
     SampleFit,
 )
 from retrieval.models.collections import NAME_LENGTH
-from retrieval.source_files import (
+from retrieval.stored_files import (
     WARNINGS_KEPT,
     catalogue_facts,
     contradicting_lines,
-    names_in,
-    vectors_facts,
-)
-from retrieval.stored_files import (
     files_on_disk,
     free_name,
     is_packed,
+    names_in,
     record_action,
     require_bearable,
+    vectors_facts,
 )
 from retrieval.trec_files import (
     RelevanceGrades,

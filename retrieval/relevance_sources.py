@@ -8,8 +8,10 @@ from annotation.models import LabelSet, Study, Submission
 from annotation.relevance import Judged, Source
 from retrieval.exports.qrels import Source as QrelsSource, judgment_source, label_source, pairs_of
 from retrieval.models import Collection, CollectionFile
-from retrieval.source_files import vectors_of
-from retrieval.stored_files import files_on_disk
+from retrieval.stored_files import (
+    files_on_disk,
+    vectors_of,
+)
 from retrieval.trec_files import read_qrels
 from stats.arguments import Floats
 
@@ -40,10 +42,9 @@ def _label_sets(teams: list[Team]) -> Iterator[Source]:
 
 
 def _of_label_set(one: LabelSet) -> Source:
-    title = _("label set {version}, {method}").format(version=one.version, method=one.method)
     return Source(
         key=f"labels:{one.pk}",
-        title=title,
+        title=_("label set {version}, {method}").format(version=one.version, method=one.method),
         group=one.study.title,
         team_id=one.study.team_id or 0,
         judgments=lambda: _judged(label_source(one)),

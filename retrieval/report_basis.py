@@ -6,8 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
 from results.models import Result
 from retrieval.answers.pools import describe_unweighted, find_draw
 from retrieval.answers.studies import RoundOfStudy, StudyJudgments, judged_studies

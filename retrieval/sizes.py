@@ -12,8 +12,7 @@ from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import Row
 from error_codes import CodedText
 from presentation.documents import Cell, Number
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from presentation.text_tables import text_table
 from retrieval.exceptions import TrecFileFaults
 from retrieval.text_lines import each_table_row, take_rows
@@ -337,14 +336,13 @@ def plans_at_equal_cost(
         raise ValueError(f"a budget of {budget:g} is not enough for two topics")
     if len(pilot.systems) > 1 and not np.ptp(pilot.values, axis=0).any():
         raise ValueError("the pilot's systems have the same values: no plan can tell them apart")
-    result = generalisability(pilot.values, plans, confidence=confidence, rng=seed)
     return EqualCost(
         pilot=pilot,
         budget=budget,
         topic_cost=topic_cost,
         confidence=confidence,
         seed=seed,
-        result=result,
+        result=generalisability(pilot.values, plans, confidence=confidence, rng=seed),
     )
 
 

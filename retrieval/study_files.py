@@ -28,9 +28,8 @@ from annotation.study_files import (
     register_table,
 )
 from presentation.files import write_whole
-from presentation.records import group_values
-from presentation.row_files import RowFile
-from presentation.spreadsheets import csv_parts
+from presentation.numbers import group_values
+from presentation.row_files import RowFile, csv_parts
 from retrieval.audit.collection import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import (
@@ -228,8 +227,7 @@ def line_provenance(study: Study) -> RowFile:
 def released_zip(study: Study) -> Iterator[bytes]:
     archive = BytesIO()
     with TemporaryDirectory() as folder:
-        source = judgment_source(study)
-        files = write_released_layout(source, Path(folder), find_ids=assignment_ids)
+        files = write_released_layout(judgment_source(study), Path(folder), find_ids=assignment_ids)
         with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
             for path in files:
                 packed.write(path, path.name)

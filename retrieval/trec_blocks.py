@@ -150,8 +150,7 @@ def _single_spaced(block: bytes) -> tuple[bytes, str] | None:
     block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
     if b"#" in block and COMMENT.search(block):
         return None
-    codes = np.frombuffer(block, np.uint8)
-    if (delimiter := _delimiter(codes)) is not None:
+    if (delimiter := _delimiter(np.frombuffer(block, np.uint8))) is not None:
         return block, delimiter
     if b"\t" in block:
         return None

@@ -21,8 +21,7 @@ import numpy as np
 from annotation.readers.drafts import ReadingReport, place_of_line
 from error_codes import CodedText
 from presentation.files import plain_file, reason_of
-from presentation.numbers import count_of
-from presentation.records import group_values
+from presentation.numbers import count_of, group_values
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_blocks import (
     BYTE_ORDER_MARK,
@@ -150,8 +149,7 @@ def has_simulated_mark(path: Path) -> bool:
 
 
 def _as_grades(path: Path, read: Columns, reading: ReadingReport) -> RelevanceGrades:
-    grade = read.value.astype(np.intp)
-    columns = read.topics, read.documents, read.topic, read.document, grade
+    columns = read.topics, read.documents, read.topic, read.document, read.value.astype(np.intp)
     return RelevanceGrades(path, *columns, reading)
 
 
@@ -286,8 +284,7 @@ def _readable(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _copy_as_utf8(path: Path, file: IO[bytes], encoding: str, copy: IO[bytes]) -> None:
-    parts = iter(lambda: file.read(LONGEST_LINE), b"")
-    for text in codecs.iterdecode(parts, encoding):
+    for text in codecs.iterdecode(iter(lambda: file.read(LONGEST_LINE), b""), encoding):
         _require_size(path, copy.tell())
         copy.write(text.encode())
     copy.seek(0)
@@ -308,8 +305,7 @@ def _blocks(path: Path, file: IO[bytes], layout: Layout) -> Iterator[bytes]:
     while block := file.read(BLOCK_BYTES):
         block += file.readline(LONGEST_LINE + 1)
         if (start := _long_line(block)) is not None:
-            line = n_lines + block.count(b"\n", 0, start) + 1
-            raise TrecFileFaults(path, [(line, TOO_LONG)])
+            raise TrecFileFaults(path, [(n_lines + block.count(b"\n", 0, start) + 1, TOO_LONG)])
         n_lines += block.count(b"\n")
         n_bytes += len(block)
         _require_size(path, n_bytes)

@@ -107,8 +107,7 @@ def find_layout(start: bytes, kind: FileKind) -> Layout:
     number, first = rows[0]
     if columns := _header(first, kind):
         return Layout(kind, columns, header_line=number)
-    widths = Counter(len(cells) for _number, cells in rows)
-    width, _n = widths.most_common(1)[0]
+    width, _n = Counter(len(cells) for _number, cells in rows).most_common(1)[0]
     cells = list(zip(*(cells for _number, cells in rows if len(cells) == width), strict=True))
     return Layout(kind, _shorter(kind, cells) or TREC[kind])
 

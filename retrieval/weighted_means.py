@@ -9,8 +9,7 @@ import numpy as np
 
 from annotation.readers.drafts import ReadingReport
 from presentation.documents import Cell, add_interval
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.evaluated_runs import Evaluation, RunValues
 from retrieval.exceptions import RunsUnfit
@@ -98,8 +97,7 @@ class WeightedMeans:
         }
 
     def text(self) -> str:
-        rows = [(one.a, one.measure.name, *_cells(one)) for one in self.means]
-        parts = [text_table(MEANS, rows)]
+        parts = [text_table(MEANS, [(one.a, one.measure.name, *_cells(one)) for one in self.means])]
         if self.differences:
             pairs = [
                 (one.measure.name, f"{one.a} - {one.b}", *_cells(one)) for one in self.differences

@@ -6,10 +6,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from presentation.records import plain_values
-from simulation.catalogue import SHARE, Catalogue, uniform
+from presentation.numbers import plain_values
+from simulation.catalogue import NONE, SHARE, Catalogue, Targets, uniform
 from simulation.experiments import Carry, Experiment, Outcomes, Qrels, Settings, outcomes
-from simulation.targets import NONE, Targets
 from stats.arguments import Floats
 from stats.ranking import Measure
 from stats.ranking.rank_similarity import tau_b

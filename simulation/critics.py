@@ -270,10 +270,9 @@ class CaptionCritic:
 
     def texts(self, shown: Integers, wanted: Integers) -> list[str]:
         texts = self.critic.texts(shown, wanted)
-        numbers = self._numbers(texts).tolist()
         return [
             self.captions[number] if number >= 0 else text
-            for number, text in zip(numbers, texts, strict=True)
+            for number, text in zip(self._numbers(texts).tolist(), texts, strict=True)
         ]
 
     def record(self) -> dict[str, Any]:

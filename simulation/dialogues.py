@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from simulation.catalogue import LEAVE, SWITCH, Catalogue, uniform
+from simulation.catalogue import LEAVE, SWITCH, Catalogue, Targets, uniform
 from simulation.critics import Critic
 from simulation.recommenders import Recommender
-from simulation.targets import Targets
-from simulation.users import Flags, MetaUser, Situation
-from stats.arguments import Floats, Integers
+from simulation.users import MetaUser, Situation
+from stats.arguments import Flags, Floats, Integers
 
 DEPTH = 10
 
@@ -113,10 +112,6 @@ class DialogueLog:
     @property
     def n_dialogues(self) -> int:
         return int(np.prod(self.shown.shape[:3]))
-
-    @property
-    def n_rankings(self) -> int:
-        return sum(len(lists) for lists in self.lists[1:])
 
     def rankings(self, turn: int) -> Integers:
         """(n_users, n_seeds, n_targets, depth) of a turn."""

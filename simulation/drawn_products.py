@@ -68,8 +68,7 @@ def attribute_embeddings(codes: Integers, *, seed: int, noise: float = NOISE) ->
     for column, (kind, weight) in enumerate(zip(KINDS, WEIGHTS, strict=True)):
         directions = rng.normal(size=(len(kind.values), WIDTH)) / np.sqrt(WIDTH)
         if kind.is_ordered:
-            steps = np.linspace(-1.0, 1.0, len(kind.values))
-            directions = steps[:, None] * directions[0]
+            directions = np.linspace(-1.0, 1.0, len(kind.values))[:, None] * directions[0]
         embeddings += weight * directions[codes[:, column]]
     return embeddings
 
@@ -172,10 +171,9 @@ MATERIALS = {
 
 
 def title(attributes: Mapping[str, str]) -> str:
-    kept = ("colour", "pattern", "material", "category")
     heel = "no" if attributes["heel"] == "none" else attributes["heel"]
     return (
-        " ".join(attributes[name] for name in kept)
+        " ".join(attributes[name] for name in (("colour", "pattern", "material", "category")))
         + f", {attributes['toe']} toe, {heel} heel, {attributes['sole']} sole, "
         + attributes["strap"]
     )

@@ -4,13 +4,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from presentation.numbers import plain_values
 from presentation.progress import Progress, silently
-from presentation.records import plain_values
-from simulation.catalogue import Catalogue
+from simulation.catalogue import NONE, Catalogue, Targets
 from simulation.critics import Critic
 from simulation.dialogues import DEPTH, DialogueLog, simulate
 from simulation.recommenders import Recommender
-from simulation.targets import NONE, Targets
 from simulation.users import MetaUser, Mode
 from stats.arguments import Floats, Integers, require_one_of
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
@@ -334,8 +333,7 @@ def lists_of(ranked: Integers, relevant: Integers, rejected: Integers) -> Judged
     span = int(max(judged.max(initial=0), ranked.max(initial=0))) + 1
     # Of an item that was judged twice the first counts, and relevant ones come first.
     order = np.argsort(column, kind="stable")
-    pairs = (topic * span + judged[topic, column])[order]
-    pair, first = np.unique(pairs, return_index=True)
+    pair, first = np.unique((topic * span + judged[topic, column])[order], return_index=True)
     return judged_lists(
         np.repeat(np.arange(n), depth),
         ranked.ravel(),

@@ -13,7 +13,7 @@ from console.chart_values import range_in_words
 from presentation.libraries import alt
 from presentation.numbers import format_number
 from presentation.theme import FILLING, Picture, axis_title, height_of_rows
-from results.tables import Record
+from results.kinds import Record
 from simulation.experiments import Experiment
 from simulation.users import MetaUser
 from stats.libraries import pd
@@ -108,8 +108,7 @@ def choices_figure(rows: pd.DataFrame, measure: str, field: str, title: str) -> 
 
 
 def _facets(layered: Any, rows: pd.DataFrame) -> Picture:
-    order = list(dict.fromkeys(rows["recommender"]))
-    facet = alt.Facet("recommender:N", title=None, sort=order)
+    facet = alt.Facet("recommender:N", title=None, sort=list(dict.fromkeys(rows["recommender"])))
     picture: Picture = layered.facet(facet=facet, columns=N_COLUMNS)
     return picture
 
@@ -219,8 +218,7 @@ def outcomes_figure(rows: pd.DataFrame, whose: list[str]) -> Picture:
         x=alt.X("value:Q", title=title, axis=TICKS)
     )
     layers = [spans.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q"), points]
-    height = height_of_rows(len(names), len(whose), step=16)
     sized: Picture = alt.layer(*layers).properties(
-        width="container", height=height, autosize=FILLING
+        width="container", height=height_of_rows(len(names), len(whose), step=16), autosize=FILLING
     )
     return sized

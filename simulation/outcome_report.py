@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.frames import judgment_frame
 from annotation.models import Study
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy
 from simulation.outcome_study import (
@@ -27,7 +26,7 @@ from simulation.outcome_study import (
 )
 from simulation.recorded_dialogues import dialogues_of, origin_of
 from stats.arguments import Floats
-from stats.libraries import pd
+from stats.libraries import np, pd
 from stats.ranking.topic_means import TopicMean, mean_over_topics
 
 WOULD_DO = "would_do"

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any
 
-import numpy as np
-
-from presentation.records import plain_values
-from simulation.users import Flags
-from stats.arguments import Floats, require_confidence
+from presentation.numbers import plain_values
+from stats.arguments import Flags, Floats, require_confidence
 from stats.correlation.pairwise_accuracy import one_less_error, p_by_normal, pair_differences
+from stats.libraries import np, scipy
 from stats.ranking.rank_similarity import tau_ap_b_rows, tau_b_rows
 from stats.ranking.resampled_topics import (
     Similarity,
@@ -160,9 +158,8 @@ def _verdict(p: float) -> int:
 
 
 def _two_sided(draws: Floats) -> float:
-    n = len(draws) + 1
     below, above = (draws <= 0).sum() + 1, (draws >= 0).sum() + 1
-    return float(min(1.0, 2 * min(below, above) / n))
+    return float(min(1.0, 2 * min(below, above) / (len(draws) + 1)))
 
 
 def _percentiles(draws: Floats, tail: float) -> tuple[float, float]:
@@ -304,21 +301,21 @@ def _too_alike(gaps: Floats) -> str | None:
 
 
 def _t_limits(values: Floats, confidence: float) -> tuple[float, float, float]:
-    from scipy import stats
-
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     if spread < SAME:
         return mean, nan, nan
-    half = float(stats.t.ppf((1 + confidence) / 2, len(values) - 1)) * spread / len(values) ** 0.5
+    half = (
+        float(scipy.stats.t.ppf((1 + confidence) / 2, len(values) - 1))
+        * spread
+        / len(values) ** 0.5
+    )
     return mean, mean - half, mean + half
 
 
 def _equivalence(gaps: Floats, margin: float) -> float:
     """The larger p of two one-sided t tests (D. J. Schuirmann, 1987)."""
-    from scipy import stats
-
-    below = stats.ttest_1samp(gaps, -margin, alternative="greater").pvalue
-    above = stats.ttest_1samp(gaps, margin, alternative="less").pvalue
+    below = scipy.stats.ttest_1samp(gaps, -margin, alternative="greater").pvalue
+    above = scipy.stats.ttest_1samp(gaps, margin, alternative="less").pvalue
     return float(max(below, above))
 
 
@@ -404,12 +401,10 @@ def _root(square: float) -> float:
 
 def _jackknife_limits(values: Floats, confidence: float) -> tuple[float, float]:
     """Limits by Student's t of a value, which is the first, and it without each target."""
-    from scipy import stats
-
     without = values[1:]
     n = len(without)
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     if error < SAME:
         return nan, nan
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * error
     return float(values[0]) - half, float(values[0]) + half

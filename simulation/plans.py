@@ -8,9 +8,16 @@ from django.utils.translation import gettext as _
 
 from annotation.readers.drafts import FileReadings, ReadingReport
 from annotation.relevance import relevance_sources
+from presentation.numbers import group_values
 from presentation.progress import Progress, silently
-from presentation.records import group_values
-from simulation.catalogue import Catalogue
+from simulation.catalogue import (
+    Catalogue,
+    Targets,
+    from_judgments,
+    read_dialogues,
+    read_starts,
+    targets_of,
+)
 from simulation.critics import CaptionCritic, Critic, PairedCaptionCritic, critic_of, read_captions
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.exceptions import ExperimentUnfit
@@ -23,7 +30,6 @@ from simulation.product_files import (
     read_sprite,
 )
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender, Recommender
-from simulation.targets import Targets, from_judgments, read_dialogues, read_starts, targets_of
 from simulation.users import CHOICES, MetaUser, Mode, of_mode, p_switch_of_effect
 from stats.ranking import measure
 
@@ -54,9 +60,8 @@ class Plan:
         return len(self.users) * len(self.recommenders) * len(self.settings.seeds)
 
     def seconds(self, n_targets: int, n_items: int) -> float:
-        n_turns = self.n_runs * n_targets * self.settings.n_turns
         a_turn = SECONDS_A_TURN + SECONDS_AN_EVALUATION + SECONDS_A_RANKED_ITEM * n_items
-        return SECONDS_AROUND + n_turns * a_turn
+        return SECONDS_AROUND + self.n_runs * n_targets * self.settings.n_turns * a_turn
 
 
 def plan_of(rules: Mapping[str, Any]) -> Plan:
@@ -191,9 +196,8 @@ class Request:
 
 
 def run_request(request: Request, *, progress: Progress = silently) -> Experiment:
-    seed = request.settings.seeds[0]
     users = [named_user(name, mode=request.mode, **request.choices) for name in request.users]
-    catalogue = named_catalogue(request.catalogue, seed=seed)
+    catalogue = named_catalogue(request.catalogue, seed=request.settings.seeds[0])
     critic = named_critic(catalogue, request.captions, report=_report(request, request.captions))
     recommenders = [
         (named_recommender(name, catalogue, critic), critic) for name in request.recommenders

@@ -290,8 +290,7 @@ def _tiles(path: Path) -> Floats:
         raise CatalogueUnfit(f"{path.name} is not a picture.") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise CatalogueUnfit(f"{path.name} cannot be read: {reason_of(error)}.") from None
-    tiles = grey.reshape(A_SIDE, TILE, A_SIDE, TILE).swapaxes(1, 2)
-    return tiles.reshape(-1, TILE, TILE)
+    return grey.reshape(A_SIDE, TILE, A_SIDE, TILE).swapaxes(1, 2).reshape(-1, TILE, TILE)
 
 
 def _attributes(tiles: Floats, classes: Integers) -> Attributes:

@@ -139,8 +139,7 @@ def dialogues_of(study: Study, kind: str) -> DialogueStudy:
 
 def origin_of(dialogues: DialogueStudy) -> dict[str, Any]:
     names = ["log_name", "log_sha256", "catalogue", "seed", "n_targets_left_out"]
-    is_switching = dialogues.kind == DialogueStudy.Kind.SWITCHING
-    names.append("per_target" if is_switching else "final_user")
+    names.append("per_target" if dialogues.kind == DialogueStudy.Kind.SWITCHING else "final_user")
     return {name: getattr(dialogues, name) for name in names}
 
 
@@ -320,8 +319,7 @@ def require_same_items(catalogue: Catalogue, turns: Sequence[TurnDraft]) -> None
         catalogue.numbers([getattr(one, name) for one in turns])
         for name in ("target", "previous", "shown")
     )
-    before = catalogue.squared_distance(previous, target)
-    delta = before - catalogue.squared_distance(shown, target)
+    delta = catalogue.squared_distance(previous, target) - catalogue.squared_distance(shown, target)
     is_other = np.sign(delta) != np.sign([one.delta for one in turns])
     if not is_other.any():
         return

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from math import log2, nan
 from typing import Any
 
-import numpy as np
-
 from presentation.documents import Cell, Number
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from presentation.text_tables import text_report, text_table
+from simulation.catalogue import Targets
 from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.experiments import Experiment, Qrels
-from simulation.targets import Targets
+from stats.libraries import np, scipy
 from stats.ranking import Measure
 from stats.ranking.topic_means import TopicDifference
 
@@ -276,12 +275,12 @@ def improvement(
 
 def expected_maximum(n: int) -> float:
     """Of n independent standard normal numbers, such as 1.163 of five."""
-    from scipy import integrate, stats
-
     if n == 1:
         return 0.0
-    density = stats.norm.pdf
-    value, _ = integrate.quad(lambda x: x * n * density(x) * stats.norm.cdf(x) ** (n - 1), -10, 10)
+    normal = scipy.stats.norm
+    value, _ = scipy.integrate.quad(
+        lambda x: x * n * normal.pdf(x) * normal.cdf(x) ** (n - 1), -10, 10
+    )
     return float(value)
 
 

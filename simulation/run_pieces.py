@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from results.computing import finish_result
 from results.models import Result
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, Targets
 from simulation.critics import Critic
 from simulation.dialogues import DialogueLog, simulate
 from simulation.exceptions import ExperimentUnfit
@@ -35,7 +35,6 @@ from simulation.stored_experiments import (
     targets_of_experiment,
 )
 from simulation.stored_results import tabulate_experiment
-from simulation.targets import Targets
 from simulation.users import MetaUser
 from work.execution import RunningJob
 from work.tasks import request_job

@@ -15,6 +15,7 @@ from annotation.models import Study
 from annotation.relevance import Judged
 from results.computing import find_result, lock_subject, number_result
 from results.models import Result
+from simulation.catalogue import Targets, from_judgments, targets_of
 from simulation.exceptions import ExperimentUnfit
 from simulation.models import (
     StoredCatalogue,
@@ -32,7 +33,6 @@ from simulation.plans import (
     require_bearable,
 )
 from simulation.stored_catalogues import read_stored
-from simulation.targets import Targets, from_judgments, targets_of
 from work.models import Job
 from work.tasks import request_job, stop_job
 

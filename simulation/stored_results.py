@@ -4,8 +4,7 @@ from typing import Any
 import numpy as np
 
 from presentation.row_files import Kind
-from results.kinds import Computed
-from results.tables import Row, pack_rows
+from results.kinds import Computed, Row, pack_rows
 from simulation.comparisons import Causes, Comparison, causes, compare_all, sensitivity
 from simulation.experiments import Experiment
 from simulation.reports import results_table

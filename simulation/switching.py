@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from django.db.models import Count
 from django.utils.translation import gettext as _
 
 from annotation.frames import judgment_frame
 from annotation.models import Study
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from simulation.exceptions import DialoguesUnfit
 from simulation.models import DialogueStudy
 from simulation.recorded_dialogues import dialogues_of, origin_of
@@ -33,7 +32,7 @@ from stats.inference.mixed_logistic import (
 )
 from stats.inference.resampled_means import sign_flip_test
 from stats.jackknife import effective_freedom, mean_left_out
-from stats.libraries import pd
+from stats.libraries import np, pd, scipy
 from stats.proportions import clustered_share
 from stats.significance.adjustments import holm
 
@@ -183,8 +182,6 @@ def _nearest_excess(decisions: pd.DataFrame, confidence: float) -> Share:
 
 def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: float) -> Share:
     """Student's t interval with workers as clusters."""
-    from scipy import stats
-
     if not len(values):
         return Share(np.nan, np.nan, np.nan, 0, "no decisions")
     mean = float(values.mean())
@@ -193,7 +190,7 @@ def share_over_workers(workers: pd.Series[Any], values: Floats, confidence: floa
         return Share(mean, np.nan, np.nan, len(values), f"fewer than {LEAST_WORKERS} workers")
     left_out = mean_left_out(values - mean, code)
     freedom = effective_freedom(left_out.effective)
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(left_out.variance))
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(left_out.variance))
     if not half:
         return Share(mean, np.nan, np.nan, len(values), "all workers decided alike")
     return Share(mean, mean - half, mean + half, len(values))

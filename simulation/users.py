@@ -23,14 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simulation.catalogue import Catalogue
-from simulation.targets import NONE, Targets
-from stats.arguments import Floats, Integers, require_one_of
+from simulation.catalogue import NONE, Catalogue, Targets
+from stats.arguments import Flags, Floats, Integers, require_one_of
 from stats.inference.effect_sizes import effect_of_d
 
-Flags = NDArray[np.bool_]
 Kind = Literal["base", "tol", "prob"]
 Mode = Literal["paper", "released"]
 Change = Literal["loss", "gain"]
@@ -173,8 +170,7 @@ def sim_base(**choices: Any) -> MetaUser:
 
 def meta_sim_tol(tolerance: int, *, mode: Mode = "paper", **choices: Any) -> MetaUser:
     """Takes the nearest alternative after `tolerance` turns."""
-    user = replace(of_mode("tol", mode), tolerance=tolerance)
-    return replace(user, **choices)
+    return replace(replace(of_mode("tol", mode), tolerance=tolerance), **choices)
 
 
 def meta_sim_prob(

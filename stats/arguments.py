@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 if TYPE_CHECKING:
     Column: TypeAlias = Sequence[Any] | NDArray[Any] | pd.Series[Any] | pd.Index[Any]
@@ -99,8 +98,7 @@ def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
     low = int(data.min())
     above = data.astype(np.intp, copy=False) - low
     present = np.bincount(above) > 0
-    codes = (np.cumsum(present) - 1)[above]
-    return codes.astype(np.intp, copy=False), [
+    return (np.cumsum(present) - 1)[above].astype(np.intp, copy=False), [
         int(index) + low for index in np.flatnonzero(present)
     ]
 

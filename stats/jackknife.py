@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import TypeAlias
 
-import numpy as np
-
 from error_codes import CodedText, note_if
 from stats.arguments import Floats, Integers, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 TINY = 1e-12
 # Added to the information, as a share of it: parameters that one cluster alone determines do not
@@ -115,8 +113,7 @@ def mean_left_out(residuals: Floats, code: Integers, part: Integers | None = Non
         moves += np.divide(sums, others, out=np.zeros(n_clusters), where=others > 0)
         shares += sizes / sizes.sum()
         holds_part = holds_part or not others.all()
-    effective = 1.0 if holds_part else effective_number(shares)
-    return LeftOut(_over_deletions(moves), effective)
+    return LeftOut(_over_deletions(moves), 1.0 if holds_part else effective_number(shares))
 
 
 def maximum_left_out(

@@ -1,12 +1,10 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.arguments import Flags, Floats, Integers, sum_by
 from stats.jackknife import TINY, effective_freedom, mean_left_out
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # A false warning in one of a hundred samples, over all columns together.
 SIGNIFICANT = 0.01

@@ -1,6 +1,7 @@
-"""pandas and scipy, which take a second to import, imported when one of their names is first used.
+"""numpy, pandas and scipy. A process that only lists what `stats` offers does not import them.
 
-A process that only lists what `stats` offers, or computes with numpy alone, does not pay for them.
+pandas and scipy take a second to import, and are imported when one of their names is first used.
+numpy is imported by the first module that names it here.
 """
 
 from importlib import import_module
@@ -8,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import scipy
 else:
@@ -21,4 +23,10 @@ else:
     pd = _LazyModule("pandas")
     scipy = _LazyModule("scipy")
 
-__all__ = ["pd", "scipy"]
+    def __getattr__(name: str) -> ModuleType:
+        if name == "np":
+            return import_module("numpy")
+        raise AttributeError(name)
+
+
+__all__ = ["np", "pd", "scipy"]

@@ -5,8 +5,6 @@ from dataclasses import replace
 from math import nan
 from typing import get_args
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -19,11 +17,11 @@ from stats.arguments import (
 from stats.ceilings import Reliability
 from stats.ceilings.more_ratings import MoreRatings, present_ratings, stretches
 from stats.correlation import Level, RowCoefficient, bootstrap
-from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import correlate_groups
 from stats.correlation.estimates import pooled_replicate
 from stats.correlation.levels import require_level
-from stats.libraries import pd, scipy
+from stats.correlation.result import Cells, complete_cells, renumbered
+from stats.libraries import np, pd, scipy
 
 COLUMNS = ["n_items", "n_annotators", "delta", "se", "power"]
 POOLED_PAIRS_UP_TO_CELLS = bootstrap.PAIRS_UP_TO_CELLS
@@ -209,8 +207,7 @@ def _replicate(
     if level == "system":
         system, n_systems = renumbered(cells.system)
         x, y = bootstrap.unit_range(x), bootstrap.unit_range(y)
-        shape = (n_items, n_systems)
-        means = bootstrap.of_system_means(x, y, item, system, shape, coefficient)
+        means = bootstrap.of_system_means(x, y, item, system, (n_items, n_systems), coefficient)
         return means, n_items, max(n_items, n_systems)
     of_pairs = coefficient not in ("pearson", "spearman")
     require(

@@ -1,12 +1,10 @@
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.arguments import Column, coded_in_order, complete_numbers, require, require_confidence
 from stats.jackknife import effective_freedom, mean_left_out
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 
 def jeffreys_limits(successes: float, n: float, confidence: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from annotation.protocols.scales import range_of
 from annotation.result_kinds.agreement import signed_alphas
 from annotation.study_facts import StudyFacts, simulation_notice
 from presentation.documents import Column, Document, Row, Section, Table, Verbatim
-from presentation.formats import FORMATS
+from presentation.writers import FORMATS
 from results.models import Result
 from validation.datasheet import answer_of, datasheet_document
 from validation.result_kinds.validation import current_version

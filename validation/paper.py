@@ -25,9 +25,8 @@ from presentation.documents import (
     Table,
     name_letter,
 )
-from presentation.formats import FORMATS
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
+from presentation.writers import FORMATS
 from stats.libraries import pd
 from stats.significance.letters import significance_groups
 from validation.analysis.human_results import ALL, PREFERRED, SHARE, QuestionRecord
@@ -40,8 +39,11 @@ from validation.documents.methods import methods_paragraph
 from validation.documents.metric_tables import SYSTEM, correlations_table
 from validation.documents.rated_systems import is_told_apart
 from validation.documents.terms import on_scale
-from validation.result_kinds.human_results import StoredHumanResults, current_human_results
-from validation.result_kinds.validation import current_version
+from validation.result_kinds.validation import (
+    StoredHumanResults,
+    current_human_results,
+    current_version,
+)
 from validation.versions import StoredResults
 
 Judged = tuple[QuestionRecord, list[RatedSystemRecord], list[RatedPairRecord]]

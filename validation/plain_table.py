@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annotation.readers.coded_table import Words, read_table
 from annotation.readers.columns import Table, refusing_tables
 from annotation.readers.label_tables import settle_outputs
@@ -21,8 +19,8 @@ from annotation.readers.policies import Reading
 from annotation.readers.shapes import OutputColumns, Where, to_rows_per_output
 from metrics.exceptions import ColumnsUnfit
 from presentation.documents import Cell, Number
+from presentation.numbers import plain_records, plain_values
 from presentation.progress import Progress, silently
-from presentation.records import plain_records, plain_values
 from presentation.text_tables import text_report, text_table
 from stats.correlation import (
     Coefficient,
@@ -32,7 +30,7 @@ from stats.correlation import (
     Undefined,
     correlation_at_level,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 from stats.significance import Test, compare_by_resampling, compare_metrics
 
 WHOLE_TABLE = ""
@@ -199,8 +197,7 @@ def read_outputs(path: Path, columns: Columns, reading: Reading | None = None) -
 def _paired(items: Words, by: Sequence[Words]) -> Words:
     if not by:
         return items
-    codes = items.codes * len(by[0].words) + by[0].codes
-    distinct, numbers = np.unique(codes, return_inverse=True)
+    distinct, numbers = np.unique(items.codes * len(by[0].words) + by[0].codes, return_inverse=True)
     return Words(numbers, [str(code) for code in distinct.tolist()])
 
 

@@ -8,7 +8,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from annotation.study_facts import Raters
-from presentation.records import group_values
+from presentation.numbers import group_values
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,

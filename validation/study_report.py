@@ -10,7 +10,7 @@ from annotation.models import Study
 from annotation.study_facts import simulation_notice
 from metrics.score_comparisons import prompt_effects, system_scores
 from presentation.documents import Document, Section
-from presentation.formats import FORMATS
+from presentation.writers import FORMATS
 from results.models import Result
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import (

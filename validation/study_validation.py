@@ -135,11 +135,10 @@ def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
 def _labels(sets: list[LabelSet]) -> pd.DataFrame | None:
     if not sets:
         return None
-    columns = ["question", "item", "candidate", "value"]
     rows = Label.objects.filter(label_set__in=sets).values_list(
         "label_set__question__name", "candidate__item__key", "candidate__key", "value"
     )
-    return pd.DataFrame.from_records(list(rows), columns=columns)
+    return pd.DataFrame.from_records(list(rows), columns=["question", "item", "candidate", "value"])
 
 
 class ClustersUnfit(MetricsError):

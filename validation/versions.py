@@ -45,7 +45,6 @@ SCATTERS = "scatters"
 R = TypeVar("R", bound=Record)
 KEY = ("question", "scope", "by", "level", "coefficient", "metric", "signature")
 Changes = list[dict[str, Any]]
-Scatters = dict[tuple[str, str, str], ScatterRows]
 
 
 def list_validations(study: Study) -> ResultQuerySet:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.readers.policies import REPEATS, Missing, Policies, Reading
 from annotation.readers.shapes import SHAPES, Columns
 from error_codes import require
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 ROLES = ("item", "annotator")
 

@@ -46,7 +46,7 @@ from console.glossary import COEFFICIENTS, Term, title_of
 from console.pages.pictures import FORMS, of_version, picture_in
 from console.tables import page_of, search_words, sort_key
 from error_codes import require
-from presentation.spreadsheets import frame_csv
+from presentation.row_files import frame_csv
 from presentation.theme import Picture
 from results.models import Result
 from stats.libraries import pd

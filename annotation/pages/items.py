@@ -33,7 +33,7 @@ from console.access import (
 )
 from console.forms import problems_of
 from console.tables import search_words, sort_key, stretch_of
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 

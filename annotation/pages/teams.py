@@ -24,7 +24,7 @@ from console.access import (
 )
 from console.forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm, problems_of
 from console.tables import page_of
-from presentation.spreadsheets import csv_parts
+from presentation.row_files import csv_parts
 
 # Entries whose subject is a WorkerId, and details that hold ids of workers or of their assignments.
 ABOUT_A_WORKER = ("worker.note",)

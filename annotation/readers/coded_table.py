@@ -22,7 +22,7 @@ from annotation.readers.headers import MOST_COLUMNS, refuse_columns
 from annotation.readers.rows import Row, TableSource, unstorable
 from annotation.readers.tables import OpenTable, opened_for_command
 from error_codes import CodedText, require
-from presentation.spreadsheets import from_cell
+from presentation.row_files import from_cell
 
 LONGEST = 1000
 MOST_LISTED = 20

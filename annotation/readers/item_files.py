@@ -26,7 +26,7 @@ from annotation.readers.pictures import Folder, read_picture
 from annotation.readers.rows import Row, inner
 from annotation.readers.tables import read_rows
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 SHARED = ("context", "reference", "condition")
 

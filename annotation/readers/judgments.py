@@ -45,7 +45,7 @@ from annotation.readers.policies import (
 )
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 COLUMNS = ("item", "annotator", "value")
 SOLE_CANDIDATE = "item"

@@ -10,7 +10,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 LONGEST_SYSTEM = 100
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _, ngettext
 from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import MISSING_WORDS
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 Missing = Literal["words", "empty"]
 Unmatched = Literal["refuse", "leave-out"]

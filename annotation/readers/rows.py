@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import ReadingReport
 from error_codes import CodedText
-from presentation.spreadsheets import from_cell
+from presentation.row_files import from_cell
 
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15

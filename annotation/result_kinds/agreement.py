@@ -30,10 +30,9 @@ from annotation.frames import judgment_frame
 from annotation.models import Judgment, Question, Study, UnitAgreement
 from annotation.result_kinds.base import StudyKind
 from annotation.units import KAPPA_WEIGHTS
-from presentation.records import plain_records, plain_values
-from results.kinds import Computed, Given, register_kind
+from presentation.numbers import plain_records, plain_values
+from results.kinds import Computed, Count, Estimate, Given, Table, Text, YesNo, register_kind
 from results.models import Result, pack_record, unpack_record
-from results.tables import Count, Estimate, Table, Text, YesNo
 from stats.agreement import Agreement
 from stats.libraries import pd
 

@@ -21,7 +21,7 @@ import yaml
 
 from benchmarks.fake_prolific.server import Operation, document, known_operations
 from error_codes import InvalidValue
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 Schema = dict[str, Any]
 PREFIX = "/api/v1"
@@ -90,11 +90,9 @@ def _of_operation(operation: Operation, there: Schema, theirs: Schema) -> Iterat
         listed = ", ".join(sorted(answers)) or "nothing"
         text = f"{status} is expected here, and the document lists {listed}."
         yield Drift(operation.name, "status", "", "other_status", text)
-    asked = _content(there.get("requestBody", {}), theirs)
-    told = _content(answers.get(status, {}), theirs)
     for part, shape, schema in (
-        ("request", operation.request, asked),
-        ("answer", operation.answer, told),
+        ("request", operation.request, _content(there.get("requestBody", {}), theirs)),
+        ("answer", operation.answer, _content(answers.get(status, {}), theirs)),
     ):
         if shape is None:
             continue

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from benchmarks.fake_prolific.hooks import Subscription
 from benchmarks.fake_prolific.world import (
     FEE,
     BonusRun,
     Denied,
     Study,
+    Subscription,
     World,
     new_id,
 )

@@ -21,8 +21,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from benchmarks.fake_prolific import operations
-from benchmarks.fake_prolific.hooks import Send, send_by_http
-from benchmarks.fake_prolific.world import Denied, World
+from benchmarks.fake_prolific.world import Denied, Send, World, send_by_http
 
 FILE = Path(__file__).with_name("schema.yaml")
 

@@ -117,9 +117,8 @@ def _of_payments() -> Iterator[str]:
 
 
 def _of_bonuses() -> Iterator[str]:
-    bonuses = Payment.objects.exclude(purpose="part")
     wanted = {pk for pk in Assignment.objects.values_list("pk", flat=True) if pk % 3 == 0}
-    if set(bonuses.values_list("assignment", flat=True)) != wanted:
+    if set(Payment.objects.exclude(purpose="part").values_list("assignment", flat=True)) != wanted:
         yield "Bonuses are missing among the intended payments, or too many."
 
 

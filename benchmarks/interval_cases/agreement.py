@@ -7,7 +7,6 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.commands import parse_options, say_head, say_row
 from benchmarks.interval_cases.cases import (
@@ -20,6 +19,7 @@ from benchmarks.interval_cases.cases import (
 )
 from stats.agreement import Agreement, cohen_kappa, fleiss_kappa, icc, krippendorff_alpha
 from stats.agreement.intervals import share_posterior
+from stats.arguments import Floats
 
 POOL, RELEVANT = 14, 0.17
 
@@ -51,8 +51,7 @@ def _kappa_limits(counts: tuple[int, ...], n_classes: int) -> tuple[float, float
     the same tables come again and again."""
     cells = np.repeat(np.arange(len(counts)), counts)
     found = cohen_kappa(cells // n_classes, cells % n_classes)
-    is_noted = any("rough guide" in warning for warning in found.warnings)
-    return found.ci_low, found.ci_high, is_noted
+    return found.ci_low, found.ci_high, any("rough guide" in warning for warning in found.warnings)
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Setting:
         disagreement = 2 * (ERRORS * (1 - ERRORS)).mean()
         return float(1 - disagreement / (2 * positive * (1 - positive)))
 
-    def values(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def values(self, rng: np.random.Generator) -> Floats:
         cluster = np.arange(self.n_items) // CLUSTER
         truth = rng.random(self.n_items) < self.prevalence
         hard = rng.integers(2, size=self.n_items)
@@ -142,7 +141,7 @@ class Setting:
         return limits(self.estimate(self.values(rng)), self.alpha)
 
     def estimate(
-        self, values: NDArray[np.float64], *, ci: CiChoice = "jackknife", ignore: bool = False
+        self, values: Floats, *, ci: CiChoice = "jackknife", ignore: bool = False
     ) -> Agreement:
         item = np.arange(self.n_items).repeat(ANNOTATORS)
         annotator = np.tile(np.arange(ANNOTATORS), self.n_items)

@@ -8,26 +8,20 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from benchmarks.interval_cases.cases import (
-    FEW_ITEMS,
-    Floats,
-    IntervalCase,
-    Limits,
-    TestCase,
-)
+from benchmarks.interval_cases.cases import FEW_ITEMS, IntervalCase, Limits, TestCase
+from stats.arguments import Floats
 from stats.ceilings import ceilings
 from stats.correlation import correlation_at_level
 from stats.correlation.coefficients import row_values
 from stats.significance import compare_by_resampling
 from validation.analysis.ceilings import share_limits
-from validation.analysis.new_systems import (
+from validation.analysis.correlations import (
     correlation_limits,
     difference_for_new_systems,
     values_without_systems,
 )
-from validation.analysis.panels import Metric, Panel
 from validation.analysis.replicates import item_replicates
-from validation.analysis.settings import Settings
+from validation.analysis.settings import Metric, Panel, Settings
 
 
 @cache
@@ -244,10 +238,9 @@ def new_systems_p(
     )
     drawn, without = _of_report(_panel(human, scores), level, coefficient)
     delta = np.subtract(*(_value(human, one, level, coefficient) for one in scores))
-    found = difference_for_new_systems(
+    return difference_for_new_systems(
         float(delta), drawn[0] - drawn[1], without[0] - without[1], 40, 0.95
-    )
-    return found.p
+    ).p
 
 
 def ceiling(
@@ -274,8 +267,7 @@ def ceiling(
     metric = truth if is_perfect else truth + rng.normal(size=truth.shape)
     panel = _panel(values.mean(axis=2), metric[None])
     value = _value(values.mean(axis=2), metric, level, coefficient)
-    limits = share_limits(panel, 0, value, found, 0.95)
-    return *limits, 1.0 if is_perfect else float(np.sqrt(0.5))
+    return *share_limits(panel, 0, value, found, 0.95), 1.0 if is_perfect else float(np.sqrt(0.5))
 
 
 def report_intervals() -> Iterator[IntervalCase]:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase, limits
-from stats.arguments import Integers
+from benchmarks.interval_cases.cases import IntervalCase, Limits, TestCase, limits
+from stats.arguments import Floats, Integers
 from stats.inference.crossed_means import MeanOfCells, mean_with_limits, spread_of_mean
 from stats.inference.powered_means import prediction_powered_mean
 from stats.inference.preferences_with_ties import abilities_with_ties

@@ -14,13 +14,12 @@ from scipy import stats
 from benchmarks.interval_cases.cases import (
     FEW_ITEMS,
     FEW_LABELS,
-    Floats,
     IntervalCase,
     Limits,
     TestCase,
     limits,
 )
-from stats.arguments import Flags, Integers
+from stats.arguments import Flags, Floats, Integers
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.annotator_wins import AlternativeTest

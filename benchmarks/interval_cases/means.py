@@ -7,17 +7,10 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.interval_cases.cases import (
-    FEW_ITEMS,
-    Floats,
-    IntervalCase,
-    Limits,
-    TestCase,
-    limits,
-)
+from benchmarks.interval_cases.cases import FEW_ITEMS, IntervalCase, Limits, TestCase, limits
+from stats.arguments import Floats, Integers
 from stats.inference.crossed_means import (
     MeanOfCells,
     mean_over_items_and_annotators,
@@ -35,8 +28,6 @@ from stats.inference.two_systems import (
     share_at_one_end,
 )
 from stats.significance import holm
-
-Integers = NDArray[np.intp]
 
 
 def corrected(rng: np.random.Generator, *, theta: float, m: int) -> Limits:
@@ -147,8 +138,7 @@ def _ordinal(
     latent[0] += effect
     cuts = np.array([0.0]) if points == 2 else np.array([-2.0, -0.5, 1.0, 2.5])
     system, item, annotator = np.indices(shape).reshape(3, -1)
-    values = np.searchsorted(cuts, latent.ravel())
-    found = ordered_comparison(item, annotator, system == 0, values)
+    found = ordered_comparison(item, annotator, system == 0, np.searchsorted(cuts, latent.ravel()))
     assert found is not None
     return found
 

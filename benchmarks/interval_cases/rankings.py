@@ -12,13 +12,12 @@ from benchmarks.interval_cases.cases import (
     FEW_GROUPS_LEFT_OUT,
     FEW_ITEMS,
     FEW_OTHERS,
-    Floats,
     IntervalCase,
     Limits,
     limits,
 )
 from stats.agreement.specific import relevant_overlap
-from stats.arguments import Integers
+from stats.arguments import Floats, Integers
 from stats.inference.resampled_means import LEAST_ASSESSORS, two_way_bootstrap
 from stats.ranking import JudgedLists, Measure, judged_lists, measure
 from stats.ranking.pool_bias import (
@@ -84,8 +83,7 @@ def ranking_similarity(
 
 
 def label_overlap(rng: np.random.Generator, *, n_topics: int, per_topic: int = 14) -> Limits:
-    easy = rng.beta(2, 2, n_topics)[:, None]
-    both, one = easy / 4, 0.15
+    both, one = rng.beta(2, 2, n_topics)[:, None] / 4, 0.15
     drawn = rng.random((n_topics, per_topic))
     first = (drawn < both) | ((drawn >= both) & (drawn < both + one / 2))
     second = (drawn < both) | ((drawn >= both + one / 2) & (drawn < both + one))
@@ -241,7 +239,6 @@ def _scores(rng: np.random.Generator, grades: Integers, n_families: int, n_runs:
 def _judged(scores: Floats, grades: Integers) -> list[JudgedLists]:
     n_topics = len(grades)
     topics, documents = (axis.ravel() for axis in np.indices(grades.shape))
-    listed = np.argsort(-scores, axis=2)[:, :, :N_LISTED]
     of_lists = np.repeat(np.arange(n_topics), N_LISTED)
     return [
         judged_lists(
@@ -253,7 +250,7 @@ def _judged(scores: Floats, grades: Integers) -> list[JudgedLists]:
             grades.ravel(),
             n_topics=n_topics,
         )
-        for each, score in zip(listed, scores, strict=True)
+        for each, score in zip(np.argsort(-scores, axis=2)[:, :, :N_LISTED], scores, strict=True)
     ]
 
 

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy.special import expit
 from scipy.stats import kendalltau
 
-from benchmarks.interval_cases.cases import Floats, IntervalCase, Limits, TestCase, limits
+from benchmarks.interval_cases.cases import IntervalCase, Limits, TestCase, limits
+from stats.arguments import Floats
 
 # The simulation's modules import models.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -45,8 +46,7 @@ RULES = {"as the article": Rule(-3.0, 4.0), "hardly": Rule(-2.0, 0.5)}
 def average_logit(logit: float, sds: tuple[float, float]) -> float:
     """The probability of a logit, averaged over two normal differences with these deviations."""
     points, weights = np.polynomial.hermite_e.hermegauss(60)
-    values = expit(logit + np.hypot(*sds) * points)
-    return float(values @ weights / weights.sum())
+    return float(expit(logit + np.hypot(*sds) * points) @ weights / weights.sum())
 
 
 def draw_decisions(rng: np.random.Generator, rule: Rule, n_workers: int) -> pd.DataFrame:
@@ -211,8 +211,7 @@ def gain(rng: np.random.Generator, *, n_targets: int) -> Limits:
     found = counterfactual(human, named, names, names[:4], n_draws=N_DRAWS, seed=seed)
     # That of the user who was chosen in this study.
     squares = {name: (_means(err) - _means(ERRS["true"]))[4:] ** 2 for name, err in errs.items()}
-    truth = (squares["generous"] - squares[found.chosen]).mean()
-    return *found.gain_limits, float(truth)
+    return *found.gain_limits, float((squares["generous"] - squares[found.chosen]).mean())
 
 
 def outcome_intervals() -> Iterator[IntervalCase]:

@@ -25,7 +25,7 @@ from assay_client import (
 from benchmarks.marketplace_traffic import FRAME, Answer, Browser
 from hits.crowd.replay import Page
 from hits.crowd.simulated import SimulatedAnswers
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 REQUESTER_PATIENCE_SECONDS = 240.0
 REQUESTER_PAUSE_SECONDS = 2.0

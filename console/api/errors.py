@@ -13,7 +13,7 @@ from rest_framework.views import exception_handler
 
 from accounts.exceptions import RoleTooSmall
 from error_codes import CodedError, CorrectableError
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 API = "/api/"
 GENERAL = "errors"

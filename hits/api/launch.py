@@ -29,7 +29,7 @@ from hits.pages.launch import launch_batch
 from hits.pages.pricing import LaunchView
 from hits.pages.terms import LINKS, LISTED, MARKETPLACE, RECRUITER, SAMPLE, THE_REST
 from hits.preflight import Level
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 MOST_KEYS = 100_000
 # Of these a form has one text: an entry a line, or with commas.

@@ -20,9 +20,8 @@ from hits.answers import simulation_mark
 from hits.exceptions import CrowdStuck, require
 from hits.models import Batch, Hit
 from hits.questions import SLOT, shown_order
-from presentation.numbers import count_of
+from presentation.numbers import count_of, group_values
 from presentation.progress import Progress, silently
-from presentation.records import group_values
 
 UNSENT = {"submit", "button", "image", "reset"}
 

@@ -19,7 +19,7 @@ from annotation.protocols.records import (
     QualificationTest,
 )
 from annotation.protocols.scales import WRITTEN_KINDS, labelled_values
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 Data = Mapping[str, str]
 MOST_TESTS = 3

@@ -51,7 +51,7 @@ from hits.pages.evidence import (
     devices_of,
     measured_note,
 )
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 LISTS = {

@@ -21,7 +21,7 @@ from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
 from hits.pages.todos import Decision, appeal_decision, dispute_decision, recruiting_decisions
 from hits.progress import BatchStanding, batch_standings
 from hits.wages import duration_words, durations_of_batches, reward_for, wage_of
-from presentation.records import group_values
+from presentation.numbers import group_values
 from work.models import Job
 
 # An end that comes later than this is nobody's decision yet.

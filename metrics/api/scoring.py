@@ -25,12 +25,10 @@ from console.api.job_records import (
     job_record,
 )
 from console.api.operations import lists, page, reads, stretch, stretches, writes
-from metrics.judge_connections import close_judge_connection
 from metrics.models import JudgeConnection, Score, ScoringRequest, ScoringRun
-from metrics.pages.metric_forms import metrics_on_offer
-from metrics.pages.scoring import find_request, request_by_form, scoring_form
+from metrics.pages.scoring import find_request, metrics_on_offer, request_by_form, scoring_form
 from metrics.scorers.registry import SCORERS
-from metrics.scoring_requests import confirm_request, last_job_of
+from metrics.scoring_requests import close_judge_connection, confirm_request, last_job_of
 from metrics.study_judges import is_judge
 
 KINDS: list[tuple[type[forms.Field], str]] = [

@@ -125,10 +125,9 @@ def response_likelihood(
     """
     if len(offsets) != len(logprobs):
         raise EndpointError(f"{len(logprobs)} log-probabilities for {len(offsets)} tokens")
-    following = [*offsets[1:], end]
     of_response = [
         logprob
-        for start, after, logprob in zip(offsets, following, logprobs, strict=True)
+        for start, after, logprob in zip(offsets, [*offsets[1:], end], logprobs, strict=True)
         if start < end and (start >= begin or after > begin)
     ]
     if not of_response:

@@ -194,8 +194,7 @@ class SequenceClassifier:
     @property
     def _is_multi_label(self) -> bool:
         config = self._model.config
-        several = config.problem_type == "multi_label_classification"
-        return bool(several or config.num_labels == 1)
+        return bool(config.problem_type == "multi_label_classification" or config.num_labels == 1)
 
     @cached_property
     def _model(self) -> Any:

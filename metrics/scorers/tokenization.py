@@ -109,8 +109,7 @@ def unicode_words(text: str) -> list[str]:
     >>> unicode_words("It's a café, Привет!")
     ['it', 's', 'a', 'café', 'привет']
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = folded.translate(_WORD_CHARACTERS).split()
+    words = unicodedata.normalize("NFKC", text).casefold().translate(_WORD_CHARACTERS).split()
     return [word for word in words if any(map(str.isalnum, word))]
 
 

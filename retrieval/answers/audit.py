@@ -10,8 +10,8 @@ from console.glossary import code_name
 from presentation.documents import Cell, Column, Number, Table
 from presentation.numbers import count_of
 from presentation.text_tables import text_report, text_table
+from results.kinds import Row
 from results.models import Result
-from results.tables import Row
 from retrieval.audit.records import Audit, AuditedFile, ClaimChecked, Finding
 from retrieval.result_kinds.audit import SEVERITIES, list_claims
 

@@ -12,7 +12,7 @@ from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Table
 from presentation.numbers import format_interval, format_number, shorten_names
-from presentation.table_files import TABLE_FORMS
+from presentation.writers import TABLE_FORMS
 from results.computing import sign_result
 from results.kinds import Chart
 from retrieval.answers.pools import describe_unweighted, find_evaluation_draw
@@ -315,18 +315,17 @@ class EvaluationView:
 
 
 def means_table(rows: StoredEvaluation) -> Table:
-    columns = (
-        RUN,
-        MEASURE,
-        Column(_("Mean")),
-        Column(_("Judged")),
-        Column(_("Topics")),
-        Column(_("Complete")),
-    )
     return Table(
         "means",
         _("Means over topics"),
-        columns,
+        (
+            RUN,
+            MEASURE,
+            Column(_("Mean")),
+            Column(_("Judged")),
+            Column(_("Topics")),
+            Column(_("Complete")),
+        ),
         [
             (
                 row.run.name,
@@ -384,17 +383,16 @@ def pairs_table(rows: StoredEvaluation, measures: list[EvaluatedMeasure]) -> Tab
 
 def weighted_table(weighted: Mapping[str, Any], measures: list[EvaluatedMeasure]) -> Table:
     names = {one.name for one in measures}
-    columns = (
-        MEASURE,
-        RUN,
-        Column(_("Less"), is_number=False),
-        Column(_("Mean, or difference")),
-        Column(_("Topics")),
-    )
     return Table(
         "weighted",
         _("For all targets that the topics were drawn from"),
-        columns,
+        (
+            MEASURE,
+            RUN,
+            Column(_("Less"), is_number=False),
+            Column(_("Mean, or difference")),
+            Column(_("Topics")),
+        ),
         [
             (
                 *(row["measure"], row.get("run") or row["a"], row.get("b", "")),

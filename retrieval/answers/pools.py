@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 from results.models import Result
 from retrieval.models import (
     CollectionFile,
@@ -249,11 +249,10 @@ def list_strata(version: Result) -> list[dict[str, Any]]:
     strata = rows.annotate(
         n_drawn=Count("pk"), low=Min("value"), high=Max("value"), probability=Avg("inclusion")
     )
-    in_order = strata.annotate(number=Cast(F("stratum"), FloatField())).order_by("number")
     return [
         {
             **{name: row[name] for name in ("stratum", "low", "high", "n_drawn", "probability")},
             "n_targets": round(row["n_drawn"] / row["probability"]),
         }
-        for row in in_order
+        for row in strata.annotate(number=Cast(F("stratum"), FloatField())).order_by("number")
     ]

@@ -24,7 +24,7 @@ from annotation.result_kinds.agreement import (
 from console.glossary import title_of
 from console.templatetags.numbers import coefficient, interval
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 from results.models import Result
 from retrieval.models import Collection, CollectionFile
 

@@ -23,8 +23,8 @@ from results.api import (
 )
 from results.kinds import result_kinds
 from results.models import Result
+from results.pages import ShownResult
 from results.settings import Inputs
-from results.shown import ShownResult
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pools import PoolView, list_strata, sentence_of
 from retrieval.models import (
@@ -36,7 +36,7 @@ from retrieval.models import (
 )
 from retrieval.pages.targets import MOST_TARGETS, PREDICTORS, TargetsForm
 from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind, StoredEvaluation
-from retrieval.result_kinds.targets import SOURCES, request_sample
+from retrieval.result_kinds.pool import SOURCES, request_sample
 
 Kind = ResultType
 Record = dict[str, Any]
@@ -168,10 +168,9 @@ class TopicValues(CollectionEndpoint):
 
         Access: those who may export.
         """
-        version = self.version(slug, "evaluations", number, Permission.EXPORT)
-        related = TopicValue.objects.filter(result__version=version).select_related(
-            "result__run", "result__measure"
-        )
+        related = TopicValue.objects.filter(
+            result__version=self.version(slug, "evaluations", number, Permission.EXPORT)
+        ).select_related("result__run", "result__measure")
         return stretch(request, related, TopicValueSerializer)
 
 
@@ -263,8 +262,7 @@ class TargetSamples(CollectionEndpoint):
 
 
 def _sample(collection: Collection, number: int) -> Result:
-    samples = find_results(collection, "targets")
-    if (sample := samples.filter(number=number).first()) is None:
+    if (sample := find_results(collection, "targets").filter(number=number).first()) is None:
         text = _("There is no sample of targets {number}.").format(number=number)
         raise serializers.ValidationError({WEIGHTS: [text]})
     return cast(Result, sample)
@@ -297,12 +295,11 @@ def _summarize_evaluation(version: Result) -> Record:
 def _summarize_pool(version: Result) -> Record:
     view = PoolView(version)
     counts = {name: value for name, value in version.facts.items() if name != "n_topics"}
-    findings = PoolFinding.objects.filter(version=version)
     tables = {
         "summary": [counts],
         "sources": version.record["sources"],
         "passed_over": [{"reason": reason, "n": n} for reason, n in view.replacements],
-        "findings": [_read_row(one) for one in findings],
+        "findings": [_read_row(one) for one in PoolFinding.objects.filter(version=version)],
     }
     return _content(view.answer, [view.soundness, view.hubs], tables, [])
 

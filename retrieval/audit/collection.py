@@ -97,14 +97,13 @@ def _audited(
                 faults.append(fault)
     except ImportRefused as refused:
         faults.append(refused)
-    n = sum(len(row.alternatives) for row in rows)
     audited = AuditedFile(
         path,
         kind,
         n_lines,
         n_rows=n_rows,
         findings=(*unreadable_rows(faults), *_defects(rows)),
-        facts={"n_topics": len(rows), "n_alternatives": n},
+        facts={"n_topics": len(rows), "n_alternatives": sum(len(row.alternatives) for row in rows)},
     )
     return audited, rows
 

@@ -5,15 +5,12 @@ from itertools import combinations
 from math import nan
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from annotation.readers.pooled_batch import PooledHit
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from retrieval.exports.grades import CollectionSizes
 from stats.agreement import Agreement, cohen_kappa
-from stats.arguments import Integers
-from stats.libraries import pd
+from stats.arguments import Flags, Integers
+from stats.libraries import np, pd
 
 # A picture that is shown for at least this share of the targets is a hub.
 HUB_SHARE = 0.1
@@ -39,9 +36,6 @@ class SelfConsistency:
             "reason": None if self.kappa.reason is None else str(self.kappa.reason),
         }
         return plain_values(values)
-
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -150,9 +144,8 @@ def own_targets(table: JudgedPools) -> dict[str, int]:
 def hubs(table: JudgedPools) -> dict[str, Any]:
     row, slot = np.nonzero(table.has_picture)
     pairs = np.unique(np.stack([table.target[row], table.picture[row, slot]]), axis=1)
-    n_targets = len(np.unique(table.target))
     times = np.bincount(pairs[1], minlength=len(table.names))
-    least = max(LEAST_TARGETS, HUB_SHARE * n_targets)
+    least = max(LEAST_TARGETS, HUB_SHARE * len(np.unique(table.target)))
     is_hub = np.append(times >= least, False)[table.picture]
     shown, judged = table.has_picture, table.has_picture & table.judged[:, None]
     largest = [int(code) for code in np.argsort(-times, kind="stable") if times[code] >= least]

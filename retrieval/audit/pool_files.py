@@ -10,11 +10,9 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.pooled_batch import PooledHit, each_pooled_hit
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from retrieval.audit.pool_counts import (
     HUB_SHARE,
-    Flags,
     JudgedPools,
     SelfConsistency,
     hubs,
@@ -26,6 +24,7 @@ from retrieval.audit.pool_counts import (
 )
 from retrieval.audit.records import AuditedFile, Claims, Finding, claims_of
 from stats.agreement import Reason
+from stats.arguments import Flags
 
 
 @dataclass

@@ -5,7 +5,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Literal
 
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from retrieval.exports.grades import CollectionSizes
 
 Severity = Literal["refused", "defect", "note"]

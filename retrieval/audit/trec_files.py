@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from annotation.readers.drafts import ReadingReport
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from retrieval.audit.records import AuditedFile, Finding
 from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import evaluate_runs
@@ -96,22 +95,20 @@ def _of_several_assessors(path: Path, faults: TrecFileFaults) -> Iterator[Findin
 
 
 def _qrels_facts(grades: RelevanceGrades) -> dict[str, Any]:
-    n = len(grades.topics)
     values, counts = np.unique(grades.grade, return_counts=True)
     return {
         "sizes": _sizes(grades).record(),
         "n_documents": len(grades.documents),
         "n_negative": int((grades.grade < 0).sum()),
         "grades": {str(v): c for v, c in zip(values.tolist(), counts.tolist(), strict=True)},
-        "lines_per_topic": len(grades.grade) / n,
+        "lines_per_topic": len(grades.grade) / len(grades.topics),
     }
 
 
 def _sizes(grades: RelevanceGrades) -> CollectionSizes:
     n = len(grades.topics)
     judged = np.bincount(grades.topic[grades.grade >= 0], minlength=n)
-    relevant = np.bincount(grades.topic[grades.grade > 0], minlength=n)
-    return CollectionSizes(judged, relevant)
+    return CollectionSizes(judged, np.bincount(grades.topic[grades.grade > 0], minlength=n))
 
 
 def _qrels_findings(grades: RelevanceGrades) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from annotation.exceptions import ImportRefused, StudyUnfit
 from annotation.models import Adjudication, Judgment, Submission, WrittenAnswer
 from annotation.readers.drafts import ReadingReport
 from annotation.readers.tables import each_row
-from presentation.records import group_values, plain_records
+from presentation.numbers import group_values, plain_records
 from presentation.row_files import Kind, RowFile
 from retrieval.exceptions import TermsUnfit
 from retrieval.exports.qrels import BLANK, UNJUDGED, Source, pairs_of
@@ -109,7 +109,6 @@ def _provenance(source: Source, find_ids: FindIds) -> Iterator[tuple[Any, ...]]:
 def _judgment_cells(
     source: Source, row: Mapping[str, Any], ids: Mapping[int, MarketplaceIds]
 ) -> tuple[Any, ...]:
-    of_marketplace = ids.get(row["submission"], MarketplaceIds())
     return (
         "judgment",
         row["submission__round"],
@@ -119,7 +118,7 @@ def _judgment_cells(
         row["submission__status"],
         row["submission__protocol__number"],
         row["submission"],
-        *of_marketplace,
+        *ids.get(row["submission"], MarketplaceIds()),
         row["submission__is_simulated"],
     )
 
@@ -161,8 +160,7 @@ def _decisions(source: Source, candidates: Sequence[int]) -> dict[int, list[floa
 
 
 def ids_of(submissions: Sequence[int], find_ids: FindIds) -> dict[int, MarketplaceIds]:
-    given = find_ids(set(submissions))
-    known = {pk: MarketplaceIds(*ids) for pk, ids in given.items()}
+    known = {pk: MarketplaceIds(*ids) for pk, ids in find_ids(set(submissions)).items()}
     rest = Submission.objects.filter(pk__in=set(submissions) - known.keys())
     for pk, raw in rest.values_list("pk", "raw").iterator():
         if '"HITId"' in raw and isinstance(fields := json.loads(raw), dict):
@@ -288,8 +286,7 @@ def _has_relevant(source: Source, **about: OuterRef) -> Exists:
 
 
 def reasons_of(source: Source, texts: Sequence[ReasonText] | None = None) -> Iterator[Reason]:
-    rows = reason_texts(source) if texts is None else texts
-    for part in batched(rows, SUBMISSIONS_AT_ONCE):
+    for part in batched(reason_texts(source) if texts is None else texts, SUBMISSIONS_AT_ONCE):
         yield from _reasons(source, part)
 
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 from annotation.exceptions import StudyUnfit
 from annotation.models import Question, Study
 from annotation.models.studies import says_nothing
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.arguments import Integers
 from stats.ranking.judged_lists import HIGHEST_GRADE
 

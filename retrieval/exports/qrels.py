@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from django.db.models import F, QuerySet
 
 from annotation.bulk import batched
@@ -22,11 +21,11 @@ from annotation.exceptions import StudyUnfit
 from annotation.exports import item_stretches
 from annotation.models import Candidate, Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
-from presentation.records import group_values
+from presentation.numbers import group_values
 from presentation.row_files import Kind, RowFile
 from retrieval.exports.grades import GRADE, RULES, CollectionSizes, Scale, is_graded, scale_of
 from retrieval.trec_layouts import iteration_of
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 QREL_KINDS: dict[str, Kind] = {"topic": "text", "docno": "text", "relevance": "integer"}
 # Python's white space, which not every database's \s has.

@@ -232,8 +232,7 @@ def read_sources(
         readings.add(each.run.path, each.run.reading)
     sources: list[Source] = [*runs]
     for name, file in options["embeddings"]:
-        named_path = Path(names[name]) if name in names else None
-        vectors = _vectors(Path(file), named_path, readings)
+        vectors = _vectors(Path(file), Path(names[name]) if name in names else None, readings)
         asked = _vectors(Path(queries[name]), None, readings) if name in queries else None
         if asked is not None and asked.array.shape[1] != vectors.array.shape[1]:
             raise CommandError(

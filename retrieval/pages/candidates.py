@@ -246,9 +246,8 @@ class PoolForm(forms.Form):
         data = self.cleaned_data
         sources = self._sources
         keys = {data.get(f"queries_{file.pk}") for file in sources}
-        of_targets = [file for file in self.embeddings if str(file.pk) in keys]
         catalogues = [one for one in self.catalogues if str(one.pk) == data["catalogue"]]
-        return [*sources, *of_targets, *catalogues]
+        return [*sources, *[file for file in self.embeddings if str(file.pk) in keys], *catalogues]
 
     @property
     def rules(self) -> dict[str, Any]:

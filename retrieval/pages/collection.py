@@ -38,10 +38,9 @@ from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE
 from retrieval.result_kinds.machine import COMPARE_MACHINE
-from retrieval.result_kinds.pool import MAKE_POOL
+from retrieval.result_kinds.pool import MAKE_POOL, SAMPLE_TARGETS
 from retrieval.result_kinds.report import WRITE_REPORT
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
-from retrieval.result_kinds.targets import SAMPLE_TARGETS
 from work.models import Job
 from work.tasks import resume_job, stop_job
 
@@ -53,8 +52,7 @@ USABLE, UNCONFIRMED = READ & Q(is_confirmed=True), READ & Q(is_confirmed=False)
 def collection_for(
     request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
 ) -> Collection:
-    rows = Collection.objects.select_related("team")
-    return team_row_for(request, rows, permission, slug=slug)
+    return team_row_for(request, Collection.objects.select_related("team"), permission, slug=slug)
 
 
 def collection_page(
@@ -348,8 +346,7 @@ def new_collection(request: HttpRequest) -> HttpResponse:
         collection = create_collection(name=data["name"], team=data["team"], actor=user)
         messages.success(request, _("“{name}” is made.").format(name=collection.name))
         return redirect("console:collection-files", collection.slug)
-    status = 422 if form.errors else 200
-    return render(request, "retrieval/new.html", {"form": form}, status=status)
+    return render(request, "retrieval/new.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @require_safe

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, get_args
 
-import numpy as np
 from django import forms
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy
@@ -27,7 +26,7 @@ from stats.inference.sample_sizes import (
     topics_for_width,
     whole_items,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 POWER, WIDTH = "power", "width"
 # Of a curve: from a third of the answer to three times as many.

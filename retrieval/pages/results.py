@@ -19,11 +19,12 @@ from console.access import may, person
 from console.forms import offer_choices
 from presentation.documents import Table
 from presentation.row_files import FORMS as ROW_FORMS
-from presentation.table_files import write_table
+from presentation.writers import write_table
 from results.computing import sign_result
-from results.forms import ResultForm
 from results.models import Result
 from results.pages import (
+    ResultForm,
+    ShownResult,
     choose_version,
     draw_chart,
     find_job,
@@ -31,7 +32,6 @@ from results.pages import (
     page_context,
     request_by_form,
 )
-from results.shown import ShownResult
 from retrieval.answers.audit import claims_table, list_files
 from retrieval.answers.evaluation import (
     TOPICS,
@@ -71,8 +71,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind. The chart of two runs, topic by
     topic, as specification, data or file."""
-    collection = collection_for(request, slug)
-    version = choose_version(request, Result.objects.of(collection, KIND))
+    version = choose_version(request, Result.objects.of(collection_for(request, slug), KIND))
     view = EvaluationView(StoredEvaluation(version), request.GET) if version else None
     figure = view.chart if view and chart == TOPICS else None
     return draw_chart(request, figure, name=f"{slug}-{chart}", form=form)

@@ -18,7 +18,7 @@ from annotation.uploads import plain_file_name
 from console.chart_values import Axis
 from console.forms import PlainForm
 from console.pages.pictures import FORMS, picture_in
-from presentation.spreadsheets import frame_csv
+from presentation.row_files import frame_csv
 from retrieval.charts import size_curve
 from retrieval.exceptions import FileFaults
 from retrieval.pages.planning_forms import (
@@ -244,8 +244,7 @@ def how_many(request: HttpRequest) -> HttpResponse:
     answer = answer_of(form)
     context = {"questions": QUESTIONS.values(), "question": question, "form": form}
     context |= {"answer": answer, "query": _query(question, form)}
-    status = 200 if answer else 422
-    return render(request, "retrieval/how_many.html", context, status=status)
+    return render(request, "retrieval/how_many.html", context, status=200 if answer else 422)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

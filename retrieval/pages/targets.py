@@ -16,7 +16,7 @@ from accounts.roles import Permission
 from annotation.uploads import plain_file_name
 from console.access import may, person
 from console.forms import offer_choices
-from presentation.spreadsheets import csv_parts
+from presentation.row_files import csv_parts
 from results.models import Result
 from results.pages import failed_arguments
 from retrieval.answers.pools import list_strata, sentence_of
@@ -26,7 +26,7 @@ from retrieval.models import Collection, CollectionFile, ResultType, SampledTarg
 from retrieval.pages.collection import collection_for, collection_page
 from retrieval.pools.catalogue import read_target_values
 from retrieval.pools.sampling import COLUMNS, Allocation, require_possible
-from retrieval.result_kinds.targets import SAMPLE_TARGETS, SOURCES, request_sample
+from retrieval.result_kinds.pool import SAMPLE_TARGETS, SOURCES, request_sample
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
 from work.models import Job
@@ -223,11 +223,10 @@ class TargetsForm(forms.Form):
         rules = {name: data[name] for name in ("n", "strata", "allocation", "seed")}
         if data["by"] != COLUMN:
             return rules | {"predictor": data["by"]}
-        signature = f"file:{data['file'].name}"
         return rules | {
             "column": data["column"].strip(),
             "values": data["values"],
-            "signature": signature,
+            "signature": f"file:{data['file'].name}",
         }
 
 

@@ -61,10 +61,10 @@ of_a_collection: list[URLPattern | URLResolver] = [
         pages.targets.sample_file,
         name="collection-targets-file",
     ),
-    path("judgments/", pages.judgments.judgments, name="collection-judgments"),
+    path("judgments/", pages.files.judgments, name="collection-judgments"),
     path(
         "judgments/<int:study_id>/qrels/",
-        pages.judgments.make_qrels,
+        pages.files.make_study_qrels,
         name="collection-study-qrels",
     ),
     path("pools/", pages.pools.pools, name="collection-pools"),
@@ -108,7 +108,7 @@ of_a_collection: list[URLPattern | URLResolver] = [
 ]
 
 of_a_study: list[URLPattern | URLResolver] = [
-    path("reasons/", pages.judgments.reasons, name="reasons"),
+    path("reasons/", pages.files.reasons, name="reasons"),
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [

@@ -210,10 +210,9 @@ class PooledItems(Collection[ItemDraft]):
 
 
 def pool_study(pool: Pool, catalogue: Catalogue) -> StudyDraft:
-    items = PooledItems(pool, catalogue)
     return StudyDraft(
         kind="alternatives",
-        items=items,
+        items=PooledItems(pool, catalogue),
         questions=(ACCEPTABLE,),
         drafts_at_once=DRAFTS_WITH_PICTURES_AT_ONCE,
     )
@@ -341,5 +340,4 @@ def _few(path: Path, rows: Iterator[Row]) -> list[Row]:
 
 def _target(row: Row, topic: str, target: str) -> Target:
     docno = require_name(row, target) if row.optional(target) else ""
-    name = require_name(row, topic) if row.optional(topic) or not docno else docno
-    return Target(name, docno)
+    return Target(require_name(row, topic) if row.optional(topic) or not docno else docno, docno)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
+from presentation.numbers import plain_values
 from presentation.progress import Progress, silently
-from presentation.records import plain_values
 from retrieval.exceptions import PoolUnfit
 from retrieval.pools.catalogue import Catalogue, names_alone
 from retrieval.pools.records import UNIFORM, DrySource, Pool, PoolPlan, Slot, Target
@@ -182,10 +182,9 @@ def _with_uniform(dry: DrySource) -> DrySource:
 def _presented(topic: TopicPool, seed: int) -> list[Slot]:
     """The slots with their position on a page, which says nothing about their source."""
     rng = np.random.default_rng([1, *topic_seed(seed, topic.target.topic)])
-    order = rng.permutation(len(topic.slots)) + 1
     return [
         replace(slot, position=int(position), also=topic.also(slot))
-        for slot, position in zip(topic.slots, order, strict=True)
+        for slot, position in zip(topic.slots, rng.permutation(len(topic.slots)) + 1, strict=True)
     ]
 
 

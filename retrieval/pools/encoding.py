@@ -55,8 +55,7 @@ def encode_catalogue(
         signed = "|".join(f"{field}:{value}" for field, value in checkpoint.signed().items())
     except ScorerError as error:
         raise ModelUnfit(str(error)) from error
-    modality = "image" if part == "pictures" else "text"
-    if not encoder.supports(modality):
+    if not encoder.supports("image" if part == "pictures" else "text"):
         raise PoolUnfit(
             f"The model {checkpoint.label} reads no {part}. Choose another part of the catalogue, "
             "or a model that reads them; whoever runs the site names those in EMBEDDING_MODELS."
@@ -64,9 +63,8 @@ def encode_catalogue(
     array: Any = None
     starts = range(0, len(names), AT_ONCE)
     for start in progress(starts, len(starts)):
-        inputs = list(_inputs(catalogue, names[start : start + AT_ONCE], part))
         rows = encoder.encode(
-            inputs,
+            list(_inputs(catalogue, names[start : start + AT_ONCE], part)),
             batch_size=ENCODING_BATCH.get(encoder.device.type, LARGE_BATCH),
             show_progress_bar=False,
             convert_to_numpy=True,
@@ -157,8 +155,7 @@ def require_harmless(content: bytes) -> None:
 
 def _require_alone(element: Element) -> None:
     for name, value in element.attrib.items():
-        is_reference = _plain(name) in ("href", "src")
-        if (is_reference and not _is_inside(value)) or REFERENCE.search(value):
+        if ((_plain(name) in ("href", "src")) and not _is_inside(value)) or REFERENCE.search(value):
             raise ValueError(f"it refers to {value[:40]}, which is not in it")
     if _plain(element.tag) == "style" and REFERENCE.search("".join(element.itertext())):
         raise ValueError("its style refers to what is not in it")

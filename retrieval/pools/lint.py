@@ -6,8 +6,7 @@ from typing import Any, Literal, get_args
 
 from django.utils.translation import gettext as _, ngettext
 
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from presentation.text_tables import text_report, text_table
 from retrieval.exceptions import PoolDefective
 from retrieval.pools.catalogue import Catalogue, names_alone

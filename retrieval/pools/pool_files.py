@@ -14,8 +14,8 @@ from annotation.readers.drafts import ReadingReport
 from annotation.readers.rows import Row
 from annotation.readers.tables import each_row, kind_of, read_object
 from presentation.files import reason_of, write_whole
-from presentation.records import group_values
-from presentation.spreadsheets import csv_parts
+from presentation.numbers import group_values
+from presentation.row_files import csv_parts
 from retrieval.exceptions import PoolFileFaults
 from retrieval.pools.catalogue import require_name
 from retrieval.pools.records import (

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 
 Method = Literal["quotas", "depth", "take"]
 Reason = Literal["target", "pooled", "content", "cap", "excluded", "unknown", "picture"]

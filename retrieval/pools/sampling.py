@@ -5,10 +5,9 @@ from typing import Any, Literal
 import numpy as np
 
 from presentation.files import reason_of
-from presentation.numbers import count_of
+from presentation.numbers import count_of, plain_values
 from presentation.progress import Progress, silently
-from presentation.records import plain_values
-from presentation.spreadsheets import csv_parts
+from presentation.row_files import csv_parts
 from retrieval.exceptions import PoolUnfit, SampleUnfit
 from retrieval.pools.catalogue import targets_of_runs
 from retrieval.pools.records import Target
@@ -230,8 +229,7 @@ def _most_strata(values: Floats, below: int) -> int:
 def _strata_of(values: Floats, n_strata: int) -> Integers:
     """The stratum of each value by quantiles, from 0 on, none of them empty."""
     edges = np.quantile(values, np.arange(1, n_strata) / n_strata)
-    numbers = np.searchsorted(edges, values, side="left")
-    codes: Integers = np.unique(numbers, return_inverse=True)[1]
+    codes: Integers = np.unique(np.searchsorted(edges, values, side="left"), return_inverse=True)[1]
     return codes
 
 

@@ -244,8 +244,7 @@ def _search(
     metric = faiss.METRIC_INNER_PRODUCT if similarity == "inner" else faiss.METRIC_L2
     best = np.full((len(ready), width), -np.inf, dtype=np.float32)
     position = np.full((len(ready), width), -1, dtype=np.intp)
-    n_blocks = -(-len(vectors.array) // block_rows)
-    for start, block in progress(vectors.blocks(block_rows), n_blocks):
+    for start, block in progress(vectors.blocks(block_rows), -(-len(vectors.array) // block_rows)):
         rows = np.arange(start, start + len(block))
         directed, is_listed = _directed(block, similarity)
         block = _single(directed - centre)

@@ -96,8 +96,7 @@ class TopicPool:
     def fill_to_depth(self, depth: int) -> None:
         """Every source's first documents; what another source has already is no replacement."""
         order = self._turns(self._lists)
-        deepest = max(map(len, self._lists.values()), default=0)
-        for rank in range(1, min(depth, deepest) + 1):
+        for rank in range(1, min(depth, max(map(len, self._lists.values()), default=0)) + 1):
             for source in order:
                 if rank > len(self._lists[source]):
                     continue
@@ -188,9 +187,8 @@ class TopicPool:
         reason, other = self._reason_against(docno)
         if reason is None:
             return False
-        slot = len(self.slots) + 1
         self.replacements.append(
-            Replacement(self.target.topic, slot, source, rank, docno, reason, other)
+            Replacement(self.target.topic, len(self.slots) + 1, source, rank, docno, reason, other)
         )
         return True
 

@@ -85,8 +85,7 @@ def read_vectors(path: Path, names: Path | None = None, *, most_rows: int = MOST
         if start.startswith(b"PAR1"):
             return _require_finite(path, _read_parquet(path, most_rows))
         if start == b"\x93NUMPY":
-            beside = names or _names_beside(path)
-            return _require_finite(path, _read_npy(path, beside, most_rows))
+            return _require_finite(path, _read_npy(path, names or _names_beside(path), most_rows))
     except OSError as error:
         raise PoolFileFaults.of_one(
             path, f"it cannot be read: {error.strerror or error}.", "unreadable"

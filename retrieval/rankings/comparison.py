@@ -8,9 +8,8 @@ from operator import itemgetter
 import numpy as np
 
 from error_codes import CodedText
-from presentation.numbers import count_of
+from presentation.numbers import count_of, group_values, plain_values
 from presentation.progress import Progress, silently
-from presentation.records import group_values, plain_values
 from retrieval.evaluated_runs import Evaluation, RunValues, Settings
 from retrieval.evaluation import evaluate_runs, positions, run_names
 from retrieval.rankings.label_sets import (
@@ -161,8 +160,7 @@ def _summary(tau: Floats) -> dict[str, float | None]:
 
 
 def has_choice(sets: LabelSets) -> bool:
-    judged = np.array([sets.has_judged(name) for name in sets.names])
-    return bool((judged.sum(axis=0) > 1).any())
+    return bool((np.array([sets.has_judged(name) for name in sets.names]).sum(axis=0) > 1).any())
 
 
 def crossed_means(
@@ -282,7 +280,6 @@ def _rankings(evaluations: Mapping[str, Evaluation], settings: ComparisonSetting
     for name, evaluation in evaluations.items():
         for one in settings.evaluation.measures:
             scores = _scores(evaluation, one)
-            rows = _rows(evaluation, one)
             systems = [
                 plain_values(
                     {
@@ -295,7 +292,7 @@ def _rankings(evaluations: Mapping[str, Evaluation], settings: ComparisonSetting
                         "n_topics": row.mean.n_topics,
                     }
                 )
-                for row, score in zip(rows, scores, strict=True)
+                for row, score in zip(_rows(evaluation, one), scores, strict=True)
             ]
             yield {
                 "qrels": name,

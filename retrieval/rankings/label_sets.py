@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrieval.exceptions import RunsUnfit
 from retrieval.rankings.records import (
@@ -19,7 +18,7 @@ from retrieval.rankings.records import (
 from retrieval.trec_files import RelevanceGrades
 from stats.agreement import cohen_kappa, krippendorff_alpha
 from stats.agreement.specific import relevant_overlap
-from stats.arguments import Integers, pairs_within
+from stats.arguments import Flags, Floats, Integers, pairs_within
 
 RULES = {
     "union": "the highest grade that anybody gave",
@@ -55,20 +54,19 @@ class LabelSets:
     def topic_of(self, pair: Integers) -> Integers:
         return np.asarray(pair // max(1, len(self.documents)))
 
-    def has_judged(self, name: str) -> NDArray[np.bool_]:
+    def has_judged(self, name: str) -> Flags:
         """The topics of which the set has a grade that is not below 0."""
         judged = np.zeros(len(self.topics), dtype=bool)
         judged[self.topic_of(self.pair[name][self.grade[name] >= 0])] = True
         return judged
 
     @cached_property
-    def _table(self) -> tuple[Integers, NDArray[np.float64]]:
+    def _table(self) -> tuple[Integers, Floats]:
         every = np.unique(np.concatenate(list(self.pair.values())))
         table = np.full((len(self.pair), len(every)), np.nan)
         for row, name in enumerate(self.pair):
             judged = self.grade[name] >= 0
-            at = np.searchsorted(every, self.pair[name][judged])
-            table[row, at] = self.grade[name][judged]
+            table[row, np.searchsorted(every, self.pair[name][judged])] = self.grade[name][judged]
         return every, table
 
     def derived(self, rule: str) -> RelevanceGrades:
@@ -102,8 +100,7 @@ class LabelSets:
         """Of each judgment the document (of a topic), the set by number, and the grade."""
         judged = [self._judged(name) for name in self.names]
         pair, grade = (np.concatenate(each) for each in zip(*judged, strict=True))
-        number = np.repeat(np.arange(len(judged)), [len(pairs) for pairs, _ in judged])
-        return pair, number, grade
+        return pair, np.repeat(np.arange(len(judged)), [len(pairs) for pairs, _ in judged]), grade
 
     def _judged(self, name: str) -> tuple[Integers, Integers]:
         judged = self.grade[name] >= 0

@@ -2,7 +2,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from retrieval.evaluated_runs import SIGNIFICANT, Evaluation, Settings
 from stats.agreement import Agreement
 from stats.agreement.specific import LabelOverlap

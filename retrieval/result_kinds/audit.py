@@ -8,9 +8,20 @@ from accounts.models import User
 from annotation.readers.rows import storable
 from annotation.uploads import SentFile
 from results.computing import request_result
-from results.kinds import Chart, Computed, Given, register_kind
+from results.kinds import (
+    Chart,
+    Computed,
+    Count,
+    Given,
+    Record,
+    Row,
+    Table,
+    Text,
+    Value,
+    register_kind,
+    sentence,
+)
 from results.models import Result
-from results.tables import Count, Record, Row, Table, Text, Value, sentence
 from retrieval.audit.collection import audit_collection
 from retrieval.audit.records import Claims
 from retrieval.charts import counted_findings, findings_in_words

@@ -289,8 +289,7 @@ class CollectionKind(ResultKind[Collection]):
     refusals = (RetrievalError, AnnotationError)
 
     def open_subject(self, key: int) -> Collection:
-        known = Collection.objects.select_related("team").filter(pk=key)
-        if (collection := known.first()) is None:
+        if (collection := Collection.objects.select_related("team").filter(pk=key).first()) is None:
             raise CollectionUnfit(gettext("The collection was deleted meanwhile."))
         return collection
 

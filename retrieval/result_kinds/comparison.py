@@ -6,10 +6,24 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import format_estimate, format_number, join_names
-from results.kinds import Chart, Chosen, Computed, Given, register_kind
+from results.kinds import (
+    Chart,
+    Chosen,
+    Computed,
+    Count,
+    Estimate,
+    Given,
+    PValue,
+    Record,
+    Row,
+    Table,
+    Text,
+    Value,
+    register_kind,
+    sentence,
+)
 from results.models import Result
 from results.settings import Inputs
-from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
 from retrieval.charts import MOST_DRAWN, means_chart
 from retrieval.evaluated_runs import few_runs_sentence
 from retrieval.exceptions import RunsUnfit
@@ -459,7 +473,6 @@ def _select_pairs(result: Result) -> list[Row]:
 
 def _describe_pair(pair: Row) -> str:
     tau = pair["tau_b"]
-    is_defined = tau["value"] is not None
     likeness = _("{first} and {second}: tau-b {tau} over {runs} runs and {topics} topics;").format(
         first=_("“{name}”").format(name=pair["first"]),
         second=_("“{name}”").format(name=pair["second"]),
@@ -477,7 +490,7 @@ def _describe_pair(pair: Row) -> str:
         "significant": pair["n_swapped_significantly"],
     }
     parts = [likeness, swaps, _describe_decisions(pair["significance"])]
-    if is_defined and tau["ci_low"] is None and tau["reason"]:
+    if tau["value"] is not None and tau["ci_low"] is None and tau["reason"]:
         parts.append(_("tau-b has no interval: {reason}.").format(reason=_(tau["reason"])))
     return CodedText(" ".join(parts), code="pair")
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _, gettext_lazy
 
 from error_codes import CodedText
+from presentation.numbers import group_values
 from presentation.progress import Reporter
-from presentation.records import group_values
 from presentation.row_files import RowFile
 from results.kinds import Chosen, Computed, Given, register_kind
 from results.models import Result
@@ -117,8 +117,7 @@ def _weighted(
 ) -> WeightedMeans | None:
     if not (key := rules.get(WEIGHTS)):
         return None
-    kind = ResultType.TARGETS
-    sample = Result.objects.of(collection, kind).filter(pk=key).first()
+    sample = Result.objects.of(collection, ResultType.TARGETS).filter(pk=key).first()
     if sample is None:
         raise RunsUnfit(_("The sample whose probabilities were chosen is not there."))
     rows = SampledTarget.objects.filter(version=sample)

@@ -6,10 +6,22 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from error_codes import CodedText
 from presentation.numbers import format_estimate, format_number
-from results.kinds import Chart, Chosen, Computed, Given, register_kind
+from results.kinds import (
+    Chart,
+    Chosen,
+    Computed,
+    Estimate,
+    Given,
+    PValue,
+    Row,
+    Table,
+    Text,
+    Value,
+    register_kind,
+    sentence,
+)
 from results.models import Result
 from results.settings import Inputs
-from results.tables import Estimate, PValue, Row, Table, Text, Value, sentence
 from retrieval.charts import means_chart
 from retrieval.evaluated_runs import SIGNIFICANT, few_runs_sentence
 from retrieval.exceptions import RunsUnfit

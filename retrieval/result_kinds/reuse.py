@@ -5,13 +5,26 @@ from typing import Any
 from django.db.models import Max
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from presentation.numbers import format_number, format_percent
+from presentation.numbers import format_number, format_percent, group_values
 from presentation.progress import Progress
-from presentation.records import group_values
-from results.kinds import Chart, Chosen, Computed, Given, register_kind
+from results.kinds import (
+    Chart,
+    Chosen,
+    Computed,
+    Count,
+    Estimate,
+    Given,
+    Record,
+    Row,
+    Table,
+    Text,
+    Value,
+    YesNo,
+    register_kind,
+    sentence,
+)
 from results.models import Result
 from results.settings import Inputs
-from results.tables import Count, Estimate, Record, Row, Table, Text, Value, YesNo, sentence
 from retrieval.charts import depths_chart, left_out_chart
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.models import (
@@ -24,7 +37,7 @@ from retrieval.models import (
 )
 from retrieval.result_kinds.base import ReuseSettings, RunsKind, settings_of
 from retrieval.result_kinds.pool import source_name
-from retrieval.reuse.records import LEAST_IN_QRELS, Provenance, Reusability
+from retrieval.reuse.pool import LEAST_IN_QRELS, Provenance, Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.stored_files import opened_files
 
@@ -75,8 +88,7 @@ def find_pool_depth(files: Sequence[CollectionFile]) -> int | None:
     sources = _name_sources(files, made).values()
     slots = PoolSlot.objects.filter(topic__version=made, source__in=sources)
     if depth := made.settings.get("depth"):
-        deepest_rank = slots.aggregate(rank=Max("source_rank"))["rank"]
-        return min(int(depth), deepest_rank or int(depth))
+        return min(int(depth), slots.aggregate(rank=Max("source_rank"))["rank"] or int(depth))
     ranks = slots.order_by().values_list("source", "topic").annotate(rank=Max("source_rank"))
     deepest = group_values((source, rank) for source, _topic, rank in ranks)
     return max((int(median_high(each)) for each in deepest.values()), default=None)
@@ -105,9 +117,10 @@ def find_provenance(files: Sequence[CollectionFile], outside: Sequence[str]) -> 
     pooled = {source: name for name, source in sources.items()}
     depths: dict[str, dict[str, int]] = {name: {} for name in sources}
     elsewhere: set[tuple[str, str]] = set()
-    slots = PoolSlot.objects.filter(topic__version=made)
-    passed = PoolReplacement.objects.filter(topic__version=made, reason="pooled")
-    for rows in (slots, passed):
+    for rows in (
+        PoolSlot.objects.filter(topic__version=made),
+        PoolReplacement.objects.filter(topic__version=made, reason="pooled"),
+    ):
         columns = rows.order_by().values_list("topic__topic", "source", "source_rank", "docno")
         for topic, source, rank, docno in columns:
             if source in pooled:

@@ -3,26 +3,23 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import CodedText
-from presentation.numbers import count_of
+from presentation.numbers import count_of, plain_values
 from presentation.progress import Progress, silently
-from presentation.records import plain_values
 from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
 from retrieval.exceptions import RunsUnfit
-from retrieval.reuse.records import CalibratedMean, MachineComparison, Row, Sample
+from retrieval.reuse.pool import CalibratedMean, MachineComparison, Row, Sample
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
-from stats.arguments import Floats, Integers, sum_by
+from stats.arguments import Flags, Floats, Integers, sum_by
 from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
 from stats.ranking import JudgedLists, Measure
 from stats.ranking.judged_lists import within
 from stats.ranking.rank_similarity import tau_b
 from stats.ranking.topic_means import LEAST_OTHERS, compare_over_topics, mean_over_topics
 
-Flags = NDArray[np.bool_]
 NO_SUM = "not a sum over documents: it takes a sample of whole topics"
 
 
@@ -141,9 +138,8 @@ class Cells:
     def by_topic(self) -> tuple[Floats, Floats]:
         """Of the documents that both judged, whose means are those of the labelled cells."""
         both = ~np.isnan(self.people)
-        topics = np.unique(self.topic)
         has = np.zeros(self.n_topics, dtype=bool)
-        has[topics] = True
+        has[np.unique(self.topic)] = True
         share = has.sum() / max(int(both.sum()), 1)
         machine, people = (
             np.where(has, share * sum_by(self.topic[both], each[both], self.n_topics), np.nan)

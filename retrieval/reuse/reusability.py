@@ -2,7 +2,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from error_codes import CodedText
 from presentation.numbers import count_of
@@ -17,19 +16,24 @@ from retrieval.evaluation import (
     share_judged,
 )
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
-from retrieval.reuse.pool import Families, Pooled, depths_of, families, sources_of, systems_of
-from retrieval.reuse.records import (
+from retrieval.reuse.pool import (
     LEAST_IN_QRELS,
     Effect,
+    Families,
     LeftOut,
+    Pooled,
     Provenance,
     Reusability,
     Row,
     Unit,
+    depths_of,
     expectation_record,
+    families,
+    sources_of,
+    systems_of,
 )
 from retrieval.trec_files import RelevanceGrades, Run
-from stats.arguments import Floats, Integers
+from stats.arguments import Flags, Floats, Integers
 from stats.ranking import JudgedLists, Measure, measure
 from stats.ranking.notation import KINDS
 from stats.ranking.pool_bias import (
@@ -45,7 +49,6 @@ from stats.ranking.pool_bias import (
 from stats.ranking.resampled_topics import weighted_scores
 from stats.ranking.topic_means import compare_over_topics
 
-Flags = NDArray[np.bool_]
 # Measures of what was judged, not of systems.
 OF_THE_POOL = ("Judged", "Pooled", "RBPresidual")
 

@@ -18,8 +18,8 @@ from console.api.operations import (
     stretches,
     writes,
 )
+from results.kinds import read_rows
 from results.models import Result
-from results.tables import read_rows
 from simulation.api.experiments import MOST_SEED
 from simulation.pages.forms import DEFAULT_MEASURES, RunForm
 from simulation.pages.tables import StoredRun

@@ -34,7 +34,7 @@ NO_FACTS = ("id", "version_id", "position")
 
 
 def store_results(apps, schema_editor):
-    from results.tables import pack_rows
+    from results.kinds import pack_rows
 
     get = apps.get_model
     results, parts = get("results", "Result").objects, get("results", "ResultPart").objects

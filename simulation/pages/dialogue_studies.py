@@ -28,13 +28,11 @@ from console.access import (
 )
 from console.forms import PlainForm, offer_choices
 from presentation.row_files import FORMS as ROW_FORMS
-from presentation.table_files import write_table
+from presentation.writers import write_table
 from results.computing import find_computed, request_result
-from results.forms import ResultForm
 from results.kinds import result_kind
 from results.models import Result
-from results.pages import choose_version, draw_chart
-from results.shown import ShownResult
+from results.pages import ResultForm, ShownResult, choose_version, draw_chart
 from simulation.exceptions import SimulationError
 from simulation.models import (
     DialogueStudy,
@@ -43,7 +41,7 @@ from simulation.models import (
 from simulation.outcome_study import LEAST_TARGETS
 from simulation.recorded_dialogues import origin_of
 from simulation.recorded_studies import MAKE_DIALOGUES, request_dialogue_study
-from simulation.result_kinds.dialogues import DialogueKind
+from simulation.result_kinds.switching import DialogueKind
 from work.models import Job
 
 JSON = "application/json"
@@ -280,8 +278,7 @@ class NewDialogueStudyForm(PlainForm):
     @staticmethod
     def _choices(experiment: StoredExperiment) -> Any:
         for version in experiment.finished:  # type: ignore[attr-defined]
-            text = _("{name}, result {number}")
-            title = text.format(name=experiment.name, number=version.number)
+            title = _("{name}, result {number}").format(name=experiment.name, number=version.number)
             yield f"{VERSION}:{version.pk}", title
         yield (
             f"{LOG}:{experiment.pk}",
@@ -322,11 +319,10 @@ class NewDialogueStudyForm(PlainForm):
         data = self.cleaned_data
         what, _colon, key = data["dialogues"].partition(":")
         version = self._version(int(key)) if what == VERSION else None
-        experiment = self.experiments[version.subject_id if version else int(key)]
         names = ("title", "final_user", "most_targets", "per_target", "seed")
         return {name: data[name] for name in names} | {
             "kind": KIND(data["kind"]),
-            "experiment": experiment,
+            "experiment": self.experiments[version.subject_id if version else int(key)],
             "version": version,
             "file": None if version else data["file"],
         }

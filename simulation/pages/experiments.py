@@ -20,7 +20,7 @@ from console.pages.progress import progress_page
 from console.tables import page_of
 from error_codes import CorrectableError
 from presentation.row_files import FORMS as ROW_FORMS, JSON_LINES
-from presentation.table_files import TABLE_FORMS, write_table
+from presentation.writers import TABLE_FORMS, write_table
 from results.computing import find_result
 from results.models import Result
 from results.pages import choose_version, draw_chart, name_download
@@ -203,8 +203,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: members of the team, but for who adjudicates blind. A chart as specification, data or
     file."""
-    row = experiment_for(request, slug)
-    version = choose_version(request, Result.objects.of(row, KIND))
+    version = choose_version(request, Result.objects.of(experiment_for(request, slug), KIND))
     if version is None or version.finished_at is None:
         raise Http404(f"There is no chart {chart}.{form}.")
     figure = ExperimentView(StoredRun(version), request.GET).figures.get(chart)

@@ -162,8 +162,7 @@ class RunForm(PlainForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         for kind, name in NEEDED:
-            is_needed = kind in data.get("kinds", ()) and name in data
-            if is_needed and not parts(data[name]):
+            if (kind in data.get("kinds", ()) and name in data) and not parts(data[name]):
                 text = _("{user} needs a number here, or take it from the users.")
                 self.add_error(name, text.format(user=NAMES[kind]))
         if self.errors:

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from presentation.documents import Cell, Column, Number, P, Table
 from presentation.row_files import RowFile
+from results.kinds import read_rows
 from results.models import Result
-from results.tables import read_rows
 from simulation.experiments import EVALUATION_BY_MODE
 from simulation.stored_experiments import find_experiment
 from simulation.stored_results import ROWS
@@ -74,8 +74,7 @@ class StoredRun:
         return [SimpleNamespace(**row) for row in self.version.record[table]]
 
     def file(self, name: str) -> RowFile:
-        rows = read_rows(self.version, name)
-        return RowFile(ROWS[name], (tuple(row.values()) for row in rows))
+        return RowFile(ROWS[name], (tuple(row.values()) for row in read_rows(self.version, name)))
 
     def record(self) -> dict[str, Any]:
         experiment = find_experiment(self.version)
@@ -132,18 +131,15 @@ def _notes(run: StoredRun) -> Iterator[str]:
 def _mean(run: StoredRun, user: str, name: str, measure: str) -> Cell:
     row = run.last[user, name, measure]
     means = [run.last[one, name, measure].mean or 0.0 for one in run.user_names]
-    is_best = (
-        row.mean is not None
-        and is_tied(row.mean, max(means))
-        and not is_tied(min(means), max(means))
-    )
     return Number(
         row.mean,
         3,
         row.ci_low,
         row.ci_high,
         row.reason,
-        is_best=is_best,
+        is_best=row.mean is not None
+        and is_tied(row.mean, max(means))
+        and not is_tied(min(means), max(means)),
         no_interval=row.reason,
     )
 

@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 from console.chart_values import ranges_in_words
 from error_codes import CodedText
 from presentation.documents import Table
-from presentation.numbers import format_interval, format_number, join_names
-from presentation.records import group_values
+from presentation.numbers import format_interval, format_number, group_values, join_names
 from results.kinds import Chart
 from results.models import Result
 from simulation.figures import choices_figure, has_several, line_of, turns_figure
@@ -358,8 +357,7 @@ def standing_of_run(version: Result) -> Standing:
     if version.finished_at is not None:
         return Standing(n_pieces + 1, n_pieces + 1, True, [])
     n_done = version.pieces.exclude(done_at=None).count()
-    n_total = n_pieces + 1 if n_pieces else 0
-    return Standing(n_done, n_total, False, jobs_of(version))
+    return Standing(n_done, n_pieces + 1 if n_pieces else 0, False, jobs_of(version))
 
 
 def standing_of_training(row: StoredRecommender) -> Standing:

@@ -2,9 +2,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simulation.catalogue import ORDER, Catalogue, hashed, on_grid, uniform
+from simulation.catalogue import NONE, ORDER, Catalogue, hashed, on_grid, uniform
 from simulation.critics import Critic
-from simulation.targets import NONE
 from stats.arguments import Floats, Integers
 
 

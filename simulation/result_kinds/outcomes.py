@@ -10,15 +10,28 @@ from annotation.models import Study
 from console.chart_values import values_in_words
 from presentation import documents
 from presentation.numbers import format_estimate, format_number, join_names
-from results.kinds import Chart, Computed, Given, register_kind
+from results.kinds import (
+    Chart,
+    Computed,
+    Count,
+    Estimate,
+    Given,
+    PValue,
+    Record,
+    Row,
+    Table,
+    Text,
+    Value,
+    register_kind,
+    sentence,
+)
 from results.models import Result
 from results.settings import Choice, Names, Number, setting
-from results.tables import Count, Estimate, PValue, Record, Row, Table, Text, Value, sentence
 from simulation.figures import describe_outcomes, outcomes_figure, spans_figure, tabulate_outcomes
 from simulation.models import DialogueStudy
 from simulation.outcome_report import FEW_RECOMMENDERS, outcome_record
 from simulation.outcome_study import COEFFICIENTS, MARGIN
-from simulation.result_kinds.dialogues import (
+from simulation.result_kinds.switching import (
     MOST_SEED,
     DialogueKind,
     describe_truest,
@@ -344,9 +357,8 @@ class OutcomeKind(DialogueKind):
 def _list_order(order: Row) -> Iterator[Row]:
     user = order["user"]
     for name in COEFFICIENTS:
-        reason = order["reasons"].get(name)
         value, limits = order["values"][name], order["limits"][name]
-        yield estimate("order", name, value, limits, user=user, reason=reason)
+        yield estimate("order", name, value, limits, user=user, reason=order["reasons"].get(name))
     tests = {"p": order["p"], "p_adjusted": order["p_adjusted"]}
     yield estimate("order", "spa_gain", order["spa_gain"], order["gain_limits"], user=user, **tests)
     for name in ("alike", "opposite", "undecided"):

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-import numpy as np
-
 from error_codes import CodedText, note_if
 from stats.aggregation.result import (
     Aggregation,
@@ -22,7 +20,7 @@ from stats.aggregation.result import (
     sign,
 )
 from stats.arguments import Floats, require_at_least
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 # Of a category's share: where a model departs further from the majority, a warning says so.
 CONTRADICTION = 0.5
@@ -126,9 +124,8 @@ def fitted(
 
 
 def posterior_estimates(votes: Votes, posterior: Floats, **annotators: Floats) -> Estimates:
-    labels = label_table(votes, posterior)
     return Estimates(
-        labels,
+        label_table(votes, posterior),
         annotators,
         probability_table(votes, posterior),
         warnings=contradiction_warnings(votes, posterior),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
-
 from error_codes import note_if
 from stats.aggregation.result import (
     Aggregation,
@@ -17,14 +15,13 @@ from stats.aggregation.result import (
     value_table,
 )
 from stats.arguments import Column, Flags, Floats, Integers, require, require_confidence, sum_by
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 
 def sorted_positions(ratings: Ratings) -> tuple[Integers, Integers, Integers]:
     """Rows by item and ascending value; where each item starts; how many rows it has."""
-    order = np.lexsort((ratings.value, ratings.item))
     size = np.bincount(ratings.item, minlength=len(ratings.items))
-    return order, np.cumsum(size) - size, size
+    return np.lexsort((ratings.value, ratings.item)), np.cumsum(size) - size, size
 
 
 def student_margin(se: Floats, freedom: Floats, confidence: float) -> Floats:
@@ -278,8 +275,7 @@ def median(
         np.where(covered, value[start + size - 1 - inside], np.nan),
     )
     reasons = few_label_reasons(~covered, size)
-    se = _standard_error(value, start, size)
-    labels = value_table(ratings, label, se, limits, reasons)
+    labels = value_table(ratings, label, _standard_error(value, start, size), limits, reasons)
     return averaged(signature, ratings, labels)
 
 

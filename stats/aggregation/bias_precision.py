@@ -1,12 +1,10 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from error_codes import note_if
 from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.result import Aggregation, Ratings, Repeats, code_ratings, value_table
 from stats.arguments import Column, Floats, require, require_confidence
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Of the variance of all ratings: keeps the precision of a perfect annotator finite.
 FLOOR = 1e-12
@@ -151,8 +149,7 @@ class _Model:
         mean = ratings.per_item(ratings.value) / size
         squares = float(((ratings.value - mean[ratings.item]) ** 2).sum())
         freedom = ratings.n_labels - len(ratings.items)
-        pooled = squares / freedom if freedom else float(np.var(ratings.value))
-        return max(pooled, self.least)
+        return max(squares / freedom if freedom else float(np.var(ratings.value)), self.least)
 
     def maximise(self, expectation: _Expectation) -> _Parameters:
         ratings = self.ratings
@@ -187,8 +184,7 @@ class _Model:
 
     def _log_prior(self, parameters: _Parameters) -> float:
         variance = parameters.error_variance
-        terms = np.log(variance) + self.usual / variance
-        return -0.5 * self.prior_labels * float(terms.sum())
+        return -0.5 * self.prior_labels * float((np.log(variance) + self.usual / variance).sum())
 
 
 def _island_warnings(ratings: Ratings) -> tuple[str, ...]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.aggregation.ascent import convergence_warnings
 from stats.aggregation.result import Aggregation, Reason, name_of, nothing, require_table, sign
@@ -29,7 +27,7 @@ from stats.jackknife import (
     uneven_notes,
     variance_of_both,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 # A step halved so often is below 1e-12 of itself.
 HALVINGS = 40
@@ -189,9 +187,8 @@ def strengths(comparisons: Comparisons, smoothing: float, max_iterations: int) -
         missing = np.full(n, np.nan)
         return Strengths(missing, missing, missing, np.nan, 0, False, Reason.NOT_CONNECTED)
     value, objective, iterations, converged = _newton(comparisons, n, smoothing, max_iterations)
-    centred = value - value.mean()
     variance, freedom = _variances(comparisons, value, smoothing)
-    return Strengths(centred, variance, freedom, objective, iterations, converged)
+    return Strengths(value - value.mean(), variance, freedom, objective, iterations, converged)
 
 
 def _checked(
@@ -279,8 +276,7 @@ def _derivatives(
     pull = comparisons.weight * surprise
     chance = scipy.special.expit(value)
     gradient = sum_by(winner, pull, n) - sum_by(loser, pull, n) + smoothing * (1 - 2 * chance)
-    curve = pull * (1 - surprise)
-    shared = sum_by(winner * n + loser, curve, n * n).reshape(n, n)
+    shared = sum_by(winner * n + loser, pull * (1 - surprise), n * n).reshape(n, n)
     information = -(shared + shared.T)
     own = -information.sum(axis=1) + 2 * smoothing * chance * (1 - chance)
     information[np.diag_indices(n)] = own

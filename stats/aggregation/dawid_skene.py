@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from error_codes import note_if
 from stats.aggregation.ascent import (
     Ascent,
@@ -16,7 +14,7 @@ from stats.aggregation.ascent import (
 )
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, require_table
 from stats.arguments import Column, Floats, Integers, require_at_least
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 # Fewer labels of an annotator than this earn a warning.
 FEW_LABELS = 5

@@ -1,11 +1,9 @@
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from stats.aggregation.ascent import fitted, normalised, posterior_estimates
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
 from stats.arguments import Column, Floats, require_at_least
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # The mean of the prior of Whitehill et al.
 MEAN_ABILITY = 1.0
@@ -89,11 +87,10 @@ def glad(
     )
     state = model.state(optimum.x)
     estimates = posterior_estimates(votes, state.posterior, ability=state.ability)
-    labels = estimates.labels.assign(difficulty=np.exp(-state.log_ease))
     return fitted(
         signature,
         votes,
-        replace(estimates, labels=labels),
+        replace(estimates, labels=estimates.labels.assign(difficulty=np.exp(-state.log_ease))),
         converged=bool(optimum.success),
         iterations=int(optimum.nit),
         log_likelihood=-float(optimum.fun),

@@ -5,8 +5,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from stats.aggregation.ascent import (
     Ascent,
     Estimates,
@@ -18,7 +16,7 @@ from stats.aggregation.ascent import (
 )
 from stats.aggregation.result import Aggregation, Repeats, Votes, code_votes, nothing, sign
 from stats.arguments import Column, Floats, require_at_least, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 KNOWING_PRIOR = 0.5
 HABIT_PRIOR = 10.0
@@ -145,8 +143,7 @@ class _BayesModel:
         self.shape = (len(votes.annotators), votes.n_categories)
 
     def ascend(self, rng: np.random.Generator, tolerance: float, max_iterations: int) -> _End:
-        weights = self._start(rng)
-        posterior, known, reached = self._expect(weights)
+        posterior, known, reached = self._expect(self._start(rng))
         converged = False
         enough = tolerance * self.votes.n_labels
         for iteration in range(1, max_iterations + 1):

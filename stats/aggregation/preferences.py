@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import combinations
 
-import numpy as np
-
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of, bradley_terry
 from stats.aggregation.result import Aggregation, code_ratings, require_table, sign
 from stats.arguments import (
@@ -19,7 +17,7 @@ from stats.arguments import (
     series,
     sum_by,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 TIES = frozenset({"=", "tie"})
 Pair = tuple[str, str, float]
@@ -110,8 +108,7 @@ def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Com
     labels = series(items, "items").astype(str)
     if numeric.notna().all() and not labels.str.contains("|", regex=False).all():
         return _from_ratings(items, annotators, numeric)
-    text = series(values, "values").astype(str)
-    row, pairs = _from_text(labels, text)
+    row, pairs = _from_text(labels, series(values, "values").astype(str))
     annotator, _ = coded_in_order(annotators, "annotators")
     ends, candidates = coded_in_order(
         [pair[0] for pair in pairs] + [pair[1] for pair in pairs], "values"
@@ -152,8 +149,7 @@ def _from_ratings(
 
 def _from_text(rows: pd.Series[str], text: pd.Series[str]) -> tuple[Integers, list[Pair]]:
     """The comparisons of all rows, and the row of each; each distinct judgment is read once."""
-    keys = pd.MultiIndex.from_arrays([rows, text])
-    code, distinct = pd.factorize(keys)
+    code, distinct = pd.factorize(pd.MultiIndex.from_arrays([rows, text]))
     read = [_read(item, value) for item, value in distinct]
     pairs = [pair for judgment in code for pair in read[judgment]]
     lengths = np.array([len(judgment) for judgment in read], dtype=np.intp)
@@ -280,14 +276,12 @@ def best_worst(
         confidence=confidence,
         max_iterations=max_iterations,
     )
-    signature = sign(
-        "best_worst", smoothing=smoothing, confidence=confidence, max_iterations=max_iterations
-    )
-    labels = fit.labels.assign(score=_scores(fit.labels["item"], sets, best, worst) if n else [])
     return Aggregation(
         method="best_worst",
-        signature=signature,
-        labels=labels,
+        signature=sign(
+            "best_worst", smoothing=smoothing, confidence=confidence, max_iterations=max_iterations
+        ),
+        labels=fit.labels.assign(score=_scores(fit.labels["item"], sets, best, worst) if n else []),
         annotators=fit.annotators,
         converged=fit.converged,
         iterations=fit.iterations,

@@ -6,8 +6,6 @@ from enum import StrEnum
 from math import nan, prod
 from typing import Literal
 
-import numpy as np
-
 from error_codes import InvalidValue, note_if
 from stats.arguments import (
     Column,
@@ -20,7 +18,7 @@ from stats.arguments import (
     require_same_length,
     sum_by,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 VERSION = 1
 # Probabilities this close are equal but for the rounding of the iterations.
@@ -266,8 +264,7 @@ def _code_crowd(items: Column, annotators: Column, values: Column, repeats: Repe
     require_same_length(items=items, annotators=annotators, values=values)
     item, distinct_items = coded_in_order(items, "items")
     annotator, distinct_annotators = coded_in_order(annotators, "annotators")
-    pair = pd.Series(item * len(distinct_annotators) + annotator)
-    n_repeated = int(pair.duplicated().sum())
+    n_repeated = int(pd.Series(item * len(distinct_annotators) + annotator).duplicated().sum())
     require(
         not n_repeated or repeats != "refuse",
         f"annotators label an item more than once in {n_repeated} rows of items and "

@@ -4,11 +4,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from stats.agreement.labels import Cells, Sums, Units, by_cluster, drawn, row_forms, table_of
+from stats.agreement.result import Cells, Sums, Units, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Flags, Floats, Integers, require, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # As a share of the terms subtracted: a smaller disagreement is their rounding.
 TINY = 1e-12
@@ -78,9 +76,7 @@ def ratio_table(categories: list[Hashable]) -> Floats:
 
 
 def nominal_sums(units: Units) -> Sums:
-    table = unit_table(units)
-    together = row_forms(table, None)
-    disagreement = (np.square(units.size) - together) / (units.size - 1)
+    disagreement = (np.square(units.size) - row_forms(unit_table(units), None)) / (units.size - 1)
 
     def evaluate(count: Floats, n: Floats, within: Floats, squares: Floats) -> Floats:
         return _alpha(count, n, within, np.square(n) - squares, 0.5)
@@ -203,8 +199,7 @@ def cluster_table(units: Units) -> Any:
 
 
 def _linear(units: Units, disagreement: Floats, *more: Floats) -> Floats:
-    ones = np.ones(units.n_units)
-    columns = (ones, units.size, disagreement, *more)
+    columns = (np.ones(units.n_units), units.size, disagreement, *more)
     return by_cluster(units.cluster, units.n_clusters, *columns)
 
 
@@ -232,8 +227,7 @@ def ordinal_distances(units: Units) -> OrdinalDistances:
     within = float(ranks @ pull)
     push = clusters.count * _sum_above(pull)[clusters.value]
     linear = sum_by(clusters.row, push, units.n_clusters)
-    own_of_unit = _own_disagreement(units, cells, clusters, ranks)
-    own = sum_by(units.cluster, own_of_unit, units.n_clusters)
+    own = sum_by(units.cluster, _own_disagreement(units, cells, clusters, ranks), units.n_clusters)
     ties = _cubes(counts)
     change = _cubes(counts[clusters.value] - clusters.count) - ties[clusters.value]
     ties_left = ties.sum() + sum_by(clusters.row, change, units.n_clusters)
@@ -291,8 +285,7 @@ def _own_disagreement(units: Units, cells: Cells, clusters: Cells, ranks: Floats
     position = np.searchsorted(key, units.cluster[cells.row] * n_values + cells.value)
     moved = ranks[cells.value] - shift[position]
     mean = sum_by(cells.row, cells.count * moved, units.n_units) / units.size
-    from_mean = np.square(moved - mean[cells.row])
-    squares = sum_by(cells.row, cells.count * from_mean, units.n_units)
+    squares = sum_by(cells.row, cells.count * np.square(moved - mean[cells.row]), units.n_units)
     return np.asarray(2 * units.size * squares / (units.size - 1))
 
 

@@ -135,8 +135,7 @@ def _sampling_warnings(design: Design) -> tuple[CodedText, ...]:
 
 def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> Agreement:
     if design.reason is None and _too_many(design):
-        name = coefficient.__name__
-        return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES)
+        return design.result(coefficient.__name__, request, reason=Reason.TOO_MANY_CATEGORIES)
     return coefficient.of_design(design, request)
 
 

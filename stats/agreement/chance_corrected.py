@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Unpack
 
-import numpy as np
-
 from stats.agreement.design import Coefficient, Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     FEW,
@@ -15,10 +13,9 @@ from stats.agreement.intervals import (
     share_posterior,
 )
 from stats.agreement.kappa import Weights, agreement_weights
-from stats.agreement.labels import Sums, by_cluster, row_forms
-from stats.agreement.result import Agreement, Reason
+from stats.agreement.result import Agreement, Reason, Sums, by_cluster, row_forms
 from stats.arguments import Column, Floats, require, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Of a dense table of weights, which then takes 32 MB.
 MAX_WEIGHTED_CATEGORIES = 2000
@@ -216,8 +213,7 @@ def _gwet(name: str, design: Design, request: Request, weights: Floats | None) -
     level = "nominal" if weights is None else "ordinal"
     if design.reason is None and q < 2:
         return design.result(name, request, reason=Reason.SINGLE_CATEGORY, level=level)
-    total = float(q if weights is None else weights.sum())
-    scale = total / max(1, q * (q - 1))
+    scale = float(q if weights is None else weights.sum()) / max(1, q * (q - 1))
     return coefficient_of(name, design, request, Chance(scale, -scale), weights=weights)
 
 
@@ -314,8 +310,7 @@ class _Parts:
             n_clusters = len(clusters)
         else:
             cluster, n_clusters = design.cluster, design.n_clusters
-        pairs = np.maximum(size * (size - 1), 1)
-        agree = (row_forms(table, weights) - size) / pairs
+        agree = (row_forms(table, weights) - size) / np.maximum(size * (size - 1), 1)
         shares = (scipy.sparse.diags_array(1 / size) @ table).tocsr()
         paired = (size >= 2).astype(np.float64)
         return _Parts(np.where(size >= 2, agree, 0.0), paired, shares, cluster, n_clusters)
@@ -356,8 +351,7 @@ class _Parts:
         if chance.slope == 0:
             return Sums(linear, evaluate)
         at = (np.ones(len(self.cluster)), (self.cluster, np.arange(len(self.cluster))))
-        shape = (self.n_clusters, len(self.cluster))
-        gather = scipy.sparse.coo_array(at, shape=shape).tocsr()
+        gather = scipy.sparse.coo_array(at, shape=(self.n_clusters, len(self.cluster))).tocsr()
         return Sums(linear, evaluate, (gather @ self.shares).tocsr())
 
 

@@ -1,8 +1,6 @@
 from collections.abc import Hashable, Sequence
 from math import nan
 
-import numpy as np
-
 from error_codes import note_if
 from stats.agreement.intervals import (
     NO_INTERVAL,
@@ -17,14 +15,16 @@ from stats.agreement.intervals import (
     normal,
 )
 from stats.agreement.kappa import AnyWeights, Kappas, agreement_weights, kappas, recoded
-from stats.agreement.labels import Sums, by_cluster, table_of
 from stats.agreement.result import (
     Agreement,
     CiMethod,
     Reason,
+    Sums,
+    by_cluster,
     few_items_warnings,
     prevalence_warnings,
     rare_label_warnings,
+    table_of,
 )
 from stats.arguments import (
     Column,
@@ -36,7 +36,7 @@ from stats.arguments import (
     series,
     sum_by,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 
 def cohen_kappa(
@@ -150,8 +150,7 @@ def cohen_kappa_of_codes(
     interval = NO_INTERVAL
     if not np.isnan(terms.kappa[0]):
         interval = cohen_interval(first, second, n_categories, table, terms, request, cluster)
-    codes = np.concatenate([first, second])
-    return _result(name, terms, codes, request, interval, guessed=guessed)
+    return _result(name, terms, np.concatenate([first, second]), request, interval, guessed=guessed)
 
 
 def kappa_name(weights: AnyWeights | None) -> str:

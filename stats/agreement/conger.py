@@ -2,16 +2,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from stats.agreement.chance_corrected import TINY
 from stats.agreement.cohen import MAX_TABLED_CATEGORIES
 from stats.agreement.design import Coefficient, Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
-from stats.agreement.labels import CHUNK, by_cluster, drawn, row_forms, table_of
-from stats.agreement.result import Agreement, Reason
+from stats.agreement.result import CHUNK, Agreement, Reason, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 
 @Coefficient
@@ -78,8 +75,7 @@ class _Estimate:
     def of(design: Design) -> _Estimate:
         size, n_categories = design.size, len(design.domain)
         paired = (size >= 2).astype(np.float64)
-        pairs = np.maximum(size * (size - 1), 1)
-        agree = paired * (row_forms(design.table, None) - size) / pairs
+        agree = paired * (row_forms(design.table, None) - size) / np.maximum(size * (size - 1), 1)
         column = design.labels.annotator * n_categories + design.value
         n_annotators = len(design.labels.annotators)
         shape = (design.n_clusters, n_annotators * n_categories)
@@ -113,8 +109,7 @@ class _Estimate:
         total, part = self.total, self.counts[start:stop]
         row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
         annotator, category = np.divmod(part.indices, self.n_categories)
-        key = row * self.n_annotators + annotator
-        cells, cell = np.unique(key, return_inverse=True)
+        cells, cell = np.unique(row * self.n_annotators + annotator, return_inverse=True)
         owner, who = np.divmod(cells, self.n_annotators)
         left = total[who]
         np.subtract.at(left, (cell, category), part.data)
@@ -125,16 +120,14 @@ class _Estimate:
         gather = table_of(
             owner, np.arange(len(owner)), np.ones(len(owner)), (part.shape[0], len(owner))
         )
-        moved = shares + gather @ (new - old)
         moved_squares = squares + gather @ (np.square(new) - np.square(old)).sum(axis=1)
         gone = gather @ (left_sum.ravel() == 0).astype(np.float64)
-        return _expected(moved, moved_squares, present - gone)
+        return _expected(shares + gather @ (new - old), moved_squares, present - gone)
 
     def resampled(self, n_resamples: int, rng: np.random.Generator) -> Floats:
         count = np.ones(len(self.linear), np.intp)
-        wide = max(len(count), self.counts.shape[1])
         values = []
-        for weights in drawn(count, n_resamples, rng, wide):
+        for weights in drawn(count, n_resamples, rng, max(len(count), self.counts.shape[1])):
             counts = np.asarray((self.counts.T @ weights.T).T)
             counts = counts.reshape(len(weights), self.n_annotators, self.n_categories)
             values.append(_kappa(weights @ self.linear, _expected(*_moments(counts))))

@@ -7,8 +7,6 @@ from inspect import cleandoc
 from math import nan
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
 from stats.agreement.intervals import (
     NO_INTERVAL,
     CiChoice,
@@ -17,16 +15,20 @@ from stats.agreement.intervals import (
     interval_warnings,
 )
 from stats.agreement.kappa import recoded
-from stats.agreement.labels import Labels, Units, code_labels, pairable, table_of
 from stats.agreement.result import (
     FEW_ITEMS,
     Agreement,
     CiMethod,
+    Labels,
     Reason,
+    Units,
     carried_by_few_warnings,
+    code_labels,
     few_items_warnings,
+    pairable,
     prevalence_warnings,
     rare_class_warnings,
+    table_of,
 )
 from stats.arguments import (
     Column,
@@ -37,7 +39,7 @@ from stats.arguments import (
     require_one_of,
     require_same_length,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
 NUMERIC_LEVELS = ("ordinal", "interval", "ratio")
@@ -102,8 +104,7 @@ class Design:
 
     @cached_property
     def size(self) -> Floats:
-        counts = np.bincount(self.labels.item, minlength=self.labels.n_items)
-        return counts.astype(np.float64)
+        return np.bincount(self.labels.item, minlength=self.labels.n_items).astype(np.float64)
 
     @cached_property
     def table(self) -> scipy.sparse.csr_array[np.float64]:

@@ -1,8 +1,6 @@
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-import numpy as np
-
 from stats.agreement.design import Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     NO_FORMULA,
@@ -11,10 +9,9 @@ from stats.agreement.intervals import (
     Request,
     interval_of,
 )
-from stats.agreement.labels import Sums, by_cluster, table_of
-from stats.agreement.result import Agreement, CiMethod, Reason
+from stats.agreement.result import Agreement, CiMethod, Reason, Sums, by_cluster, table_of
 from stats.arguments import Column, Floats, require_one_of, sum_by
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]
 MODELS: tuple[Model, ...] = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")

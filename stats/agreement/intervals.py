@@ -3,11 +3,8 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Literal, get_args
 
-import numpy as np
-
 from error_codes import CodedText, note_if
-from stats.agreement.labels import Replicable
-from stats.agreement.result import CiMethod
+from stats.agreement.result import CiMethod, Replicable
 from stats.arguments import (
     Floats,
     Integers,
@@ -17,7 +14,7 @@ from stats.arguments import (
     require_one_of,
 )
 from stats.jackknife import jackknife_limits
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 from stats.proportions import jeffreys_limits
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
@@ -114,8 +111,7 @@ def jackknife_t(
     count = len(replicates)
     if count < 2 or np.isnan(replicates).any():
         return NO_INTERVAL
-    variance = (count - 1) / count * np.square(replicates - replicates.mean()).sum()
-    se = float(np.sqrt(variance))
+    se = float(np.sqrt((count - 1) / count * np.square(replicates - replicates.mean()).sum()))
     if se <= TINY:
         return NO_SPREAD
     return _around(
@@ -156,8 +152,7 @@ def normal(value: float, se: float, confidence: float) -> Interval:
     """
     if se <= TINY:
         return NO_SPREAD
-    quantile = float(scipy.stats.norm.ppf((1 + confidence) / 2))
-    return _around(value, se, quantile, CiMethod.NORMAL)
+    return _around(value, se, float(scipy.stats.norm.ppf((1 + confidence) / 2)), CiMethod.NORMAL)
 
 
 def linearised_t(

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from error_codes import InvalidValue
 from stats.agreement.intervals import TINY
-from stats.agreement.labels import Labels, code_labels
-from stats.agreement.result import Reason
+from stats.agreement.result import Labels, Reason, code_labels
 from stats.arguments import (
     Column,
     Flags,
@@ -22,7 +20,7 @@ from stats.arguments import (
     require_confidence,
     sum_by,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 Weights = Literal["linear", "quadratic"]
 AnyWeights: TypeAlias = Weights | NDArray[np.float64] | Sequence[Sequence[float]]
@@ -141,8 +139,7 @@ def kappas(
     agree = (first == second).astype(np.float64) if weights is None else weights[first, second]
     observed = sum_by(pair, agree, n_pairs) / overlap
     expected = (rows * chance_first).sum(axis=1)
-    undefined = same | (overlap < 2)
-    chance_left = np.where(undefined, np.nan, 1 - expected)
+    chance_left = np.where(same | (overlap < 2), np.nan, 1 - expected)
     influence = agree * (1 - expected)[pair] - (1 - observed)[pair] * (
         chance_first[pair, first] + chance_second[pair, second]
     )
@@ -311,11 +308,10 @@ def _with_strangers(table: pd.DataFrame, n_annotators: int) -> pd.DataFrame:
     merged = everyone.merge(table, how="left", on=["annotator_a", "annotator_b"])
     stranger = merged["n_overlap"].isna()
     merged["n_overlap"] = merged["n_overlap"].fillna(0).astype(np.intp)
-    reasons = merged["reason"].to_numpy(dtype=object)
     merged["reason"] = pd.Series(
         [
             Reason.NO_OVERLAP if alone else reason
-            for alone, reason in zip(stranger, reasons, strict=True)
+            for alone, reason in zip(stranger, merged["reason"].to_numpy(dtype=object), strict=True)
         ],
         dtype=object,
     )

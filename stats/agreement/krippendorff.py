@@ -28,8 +28,7 @@ from stats.agreement.design import (
     interval_request,
 )
 from stats.agreement.intervals import NO_FORMULA, Interval, Request, interval_of, linearised_t
-from stats.agreement.labels import Sums, Units
-from stats.agreement.result import Agreement, Reason
+from stats.agreement.result import Agreement, Reason, Sums, Units
 from stats.arguments import Column, Floats
 
 LevelOfMeasurement = Literal["nominal", "ordinal", "interval", "ratio", "set"]
@@ -181,8 +180,7 @@ def _tabled(units: Units, table: Floats) -> tuple[Sums, Distances]:
 def _ordinal_replicates(units: Units, distances: OrdinalDistances) -> Floats:
     if units.n_clusters < 2:
         return np.empty(0)
-    units_left = units.n_units - np.bincount(units.cluster)
-    undefined = constant_left(units) | (units_left < 2)
+    undefined = constant_left(units) | ((units.n_units - np.bincount(units.cluster)) < 2)
     between = np.where(undefined, np.nan, distances.between_left)
     return 1 - (labels_left(units) - 1) * distances.within_left / between
 

@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.agreement.alpha_sums import (
     distance_table,
@@ -16,8 +14,7 @@ from stats.agreement.alpha_sums import (
 from stats.agreement.design import Design, design_of
 from stats.agreement.intervals import jackknife_t
 from stats.agreement.krippendorff import MAX_TABLED_VALUES, LevelOfMeasurement
-from stats.agreement.labels import Sums, by_cluster, row_forms
-from stats.agreement.result import CiMethod, Reason, few_items_warnings
+from stats.agreement.result import CiMethod, Reason, Sums, by_cluster, few_items_warnings, row_forms
 from stats.arguments import (
     Column,
     Floats,
@@ -27,7 +24,7 @@ from stats.arguments import (
     require_same_length,
     sum_by,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 
 def item_agreement(
@@ -75,8 +72,7 @@ def item_agreement(
     paired = size >= 2
     agreement = np.full(labels.n_items, nan)
     if paired.any():
-        unit_items = pd.unique(labels.item[paired[labels.item]])
-        agreement[unit_items] = 1 - _mean_distances(design)
+        agreement[pd.unique(labels.item[paired[labels.item]])] = 1 - _mean_distances(design)
     names = pd.Series(items).reset_index(drop=True)[np.unique(labels.item, return_index=True)[1]]
     reasons = [None if pairs else Reason.NO_PAIRABLE_UNITS for pairs in paired]
     return pd.DataFrame(

@@ -6,8 +6,6 @@ from enum import StrEnum
 from math import isnan
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.aggregation.result import (
     Crowd,
@@ -31,7 +29,7 @@ from stats.arguments import (
 )
 from stats.correlation.coefficients import Coefficient, correlate_groups
 from stats.correlation.result import Reason as CorrelationReason
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 
 class Reason(StrEnum):
@@ -93,9 +91,8 @@ def _chance(votes: Votes, peers: Peers, n_shared: Floats) -> Floats:
 def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFrame:
     peers = peer_mean(ratings)
     shared = peers.count > 0
-    n_annotators = len(ratings.annotators)
     correlations = correlate_groups(
-        ratings.value, peers.value, ratings.annotator, n_annotators, coefficient
+        ratings.value, peers.value, ratings.annotator, len(ratings.annotators), coefficient
     )
     n_shared = ratings.per_annotator(shared.astype(np.float64))
     error = np.where(shared, ratings.value - peers.value, 0.0)
@@ -133,8 +130,7 @@ def equal_share(votes: Votes) -> Peers:
 def peer_mean(ratings: Ratings) -> Peers:
     size = ratings.labels_per_item[ratings.item] - _own(ratings)
     total = ratings.per_item(ratings.value)[ratings.item]
-    others = total - _group_totals(_pair(ratings), ratings.value)
-    return _ratio(others, size)
+    return _ratio(total - _group_totals(_pair(ratings), ratings.value), size)
 
 
 def _pair(crowd: Votes | Ratings) -> Integers:
@@ -258,8 +254,7 @@ def _of_categories(
         n_gold=np.asarray(n_gold, dtype=np.intp),
         gold_accuracy=accuracy,
     )
-    single = table["quality"].isna() & table["reason"].isna()
-    table.loc[single, "reason"] = Reason.SINGLE_CATEGORY
+    table.loc[table["quality"].isna() & table["reason"].isna(), "reason"] = Reason.SINGLE_CATEGORY
     return votes, table, equal_share(votes).value
 
 
@@ -301,8 +296,7 @@ def position_of(order: Column, crowd: Crowd) -> Floats:
     require_same_length(items=crowd.item, order=order)
     column = series(order, "order")
     if column.dtype.kind == "M" or hasattr(column.dtype, "tz"):
-        elapsed = column - column.min()
-        return np.asarray(elapsed.dt.total_seconds(), dtype=np.float64)
+        return np.asarray((column - column.min()).dt.total_seconds(), dtype=np.float64)
     return numbers(order, "order")
 
 

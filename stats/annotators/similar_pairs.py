@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
-
 from stats.aggregation.result import code_ratings, code_votes
 from stats.arguments import (
     Column,
@@ -12,7 +10,7 @@ from stats.arguments import (
     require_at_least,
     sum_by,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 
 def near_duplicates(
@@ -226,8 +224,7 @@ def colluding_pairs(
     tail = scipy.stats.binom.sf(table["n_near"] - 1, table["n_shared"], table["expected_share"])
     table["p_value"] = np.minimum(tail * len(table), 1.0)
     is_near = has_others & (table["share_near"] >= min_near)
-    suspicious = table[is_near & (table["p_value"] <= alpha)]
-    return suspicious.sort_values(
+    return table[is_near & (table["p_value"] <= alpha)].sort_values(
         ["p_value", "annotator_a", "annotator_b"], ignore_index=True, kind="stable"
     )
 

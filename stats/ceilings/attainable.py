@@ -6,8 +6,6 @@ from enum import StrEnum
 from math import isnan, nan
 from typing import Any, get_args
 
-import numpy as np
-
 from stats.arguments import Column, Floats, Integers, require_at_least, require_one_of
 from stats.ceilings.cells import (
     MOST_TIED,
@@ -26,7 +24,7 @@ from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.item_limits import item_influences
 from stats.correlation.levels import require_level
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 
 class NoCeiling(StrEnum):
@@ -237,8 +235,7 @@ def ceilings(
     cells = cells_of_several(items, systems, annotators, values)
     generator = np.random.default_rng(rng)
     halves = [random_halves(cells, generator) for _ in range(n_splits)]
-    of_cell = cells.drop_duplicates("cell")
-    codes = RowCodes.of(of_cell)
+    codes = RowCodes.of(cells.drop_duplicates("cell"))
     parts = [
         (name, part.index.to_numpy(), RowCodes.of(part))
         for name, part in cells.groupby("annotator", sort=True)
@@ -300,8 +297,7 @@ def _with_limits(
     # Halves that disagree as two annotators can have no whole, and nothing that it moves by.
     if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.reliability):
         return replace(one, n_units=n_units)
-    variance = cluster_variance(moved, unit)
-    limits = z_t_limits(one.split_half, variance, n_units - 1, confidence)
+    limits = z_t_limits(one.split_half, cluster_variance(moved, unit), n_units - 1, confidence)
     low, high = (whole.attainable(limit) for limit in limits)
     return replace(
         one,

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import nan
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -20,9 +18,9 @@ from stats.arguments import (
 )
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.bootstrap import rounded_means, unit_range
-from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import correlate_groups
-from stats.libraries import pd, scipy
+from stats.correlation.result import renumbered
+from stats.libraries import np, pd, scipy
 
 
 def cells_of_several(
@@ -39,8 +37,7 @@ def cells_of_several(
     means["item_name"] = pd.Index(codes["items"][1], tupleize_cols=False).take(
         means["items"].to_numpy()
     )
-    several = means.groupby("cell")["value"].transform("size") > 1
-    means = means[several].reset_index(drop=True)
+    means = means[means.groupby("cell")["value"].transform("size") > 1].reset_index(drop=True)
     means["cell"] = pd.factorize(means["cell"])[0]
     means["annotator"] = pd.Index(codes["annotators"][1], tupleize_cols=False).take(
         means["annotators"].to_numpy()

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from math import asin, isnan, nan, pi, sin, sqrt
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -16,7 +14,7 @@ from stats.arguments import (
     sum_by,
 )
 from stats.correlation import RowCoefficient
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # From so many values on the mean of r is r, within .005.
 MANY = 50

@@ -6,8 +6,6 @@ the coefficient of the resampled cells, computed from weighted sums, so that no 
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from stats.arguments import Floats, Integers, Signs, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.coefficients import (
@@ -19,7 +17,7 @@ from stats.correlation.coefficients import (
     with_policy,
 )
 from stats.correlation.result import Undefined
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Floats handled at a time, 16 MB.
 CHUNK = 1 << 21
@@ -214,8 +212,7 @@ def pooled_kendall_c(x: Floats, y: Floats, item: Integers, n_items: int) -> Repl
     def replicate(weights: Floats) -> Floats:
         classes = np.min([np.count_nonzero(weights @ held, axis=1) for held in holds], axis=0)
         classes = np.where(classes > 1, classes, np.nan)
-        value = stuart(_quadratic(form, weights) / 2, weights @ size, classes)
-        return np.clip(value, -1.0, 1.0)
+        return np.clip(stuart(_quadratic(form, weights) / 2, weights @ size, classes), -1.0, 1.0)
 
     return replicate
 
@@ -338,8 +335,7 @@ def _item_correlations(
 def _drawn(system_weights: Floats) -> Integers:
     count, n_systems = system_weights.shape
     systems = np.tile(np.arange(n_systems), count)
-    times = system_weights.astype(np.intp).ravel()
-    return np.repeat(systems, times).reshape(count, -1)
+    return np.repeat(systems, system_weights.astype(np.intp).ravel()).reshape(count, -1)
 
 
 def _item_accuracies(x: Floats, y: Floats, threshold: float) -> Replicate:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, Literal, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import (
@@ -20,7 +19,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.correlation.result import Reason, Undefined
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 # Columns, up to which comparing every two of them is quicker than sorting each row.
 PASSES_UP_TO = 64
@@ -105,8 +104,7 @@ def kendall_c_rows(x: Floats, y: Floats) -> Floats:
     agreement = np.zeros(len(x), dtype=np.int64)
     for sign_x, sign_y in _lagged_signs(x, y):
         agreement += _sum(sign_x * sign_y)
-    classes = np.minimum(distinct(x), distinct(y))
-    return np.clip(stuart(agreement, x.shape[1], classes), -1.0, 1.0)
+    return np.clip(stuart(agreement, x.shape[1], np.minimum(distinct(x), distinct(y))), -1.0, 1.0)
 
 
 def stuart(agreement: NDArray[Any], n: Any, classes: NDArray[Any]) -> Floats:
@@ -313,8 +311,7 @@ def grouped_correlation(
     require_same_length(x=x, y=y, groups=groups)
     group, names = coded_in_order(groups, "groups")
     values = correlate_groups(numbers(x, "x"), numbers(y, "y"), group, len(names), coefficient)
-    index = pd.Index(names, tupleize_cols=False)
-    return pd.Series(values.value, index=index, name=coefficient)
+    return pd.Series(values.value, index=pd.Index(names, tupleize_cols=False), name=coefficient)
 
 
 def correlate_groups(

@@ -6,7 +6,6 @@ import numpy as np
 
 from stats.arguments import Floats, Integers, sum_by
 from stats.correlation import bootstrap, pairwise_accuracy
-from stats.correlation.cells import Cells
 from stats.correlation.coefficients import GroupValues, correlate_groups, with_policy
 from stats.correlation.influence import (
     cluster_variance,
@@ -24,6 +23,7 @@ from stats.correlation.result import (
     FEW_UNITS,
     LEAST_SYSTEMS_FOR_INTERVAL,
     NO_INTERVAL,
+    Cells,
     CiMethod,
     Interval,
     NoInterval,
@@ -238,8 +238,7 @@ def of_cells(cells: Cells, plan: Plan) -> Estimate:
         width = cells.n_rows if plan.coefficient == "spearman" or len(sizes) > 1 else max(sizes)
         interval = _resampled(lambda *weights: pooled(spread(*weights)), sizes, width, plan)
     if plan.resample == "items":
-        own = limits_of_cells(x, y, unit, plan.coefficient, plan.confidence)
-        interval = _of_few(interval, own)
+        interval = _of_few(interval, limits_of_cells(x, y, unit, plan.coefficient, plan.confidence))
     return point.estimate(interval)
 
 
@@ -313,8 +312,7 @@ def _point_estimate(
 ) -> _PointEstimate:
     threshold = sampled = None
     if plan.coefficient == "acc_star":
-        pairs = pairs_within(group, n_groups, plan.rng)
-        thresholds, best = calibrated(x, y[None], pairs)
+        thresholds, best = calibrated(x, y[None], pairs_within(group, n_groups, plan.rng))
         threshold = None if np.isnan(thresholds[0]) else float(thresholds[0])
         sampled = best if n_groups == 1 and threshold is not None else None
     if sampled is not None:

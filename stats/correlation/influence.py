@@ -1,11 +1,9 @@
 from dataclasses import dataclass
 from math import nan, tanh
 
-import numpy as np
-
 from stats.arguments import Floats, Integers
 from stats.jackknife import mean_left_out
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 
 @dataclass(frozen=True)
@@ -232,8 +230,7 @@ def _merged_counts(rank: Integers) -> Floats:
 
 
 def _within_blocks(block: Integers, rank: Integers) -> Floats:
-    n_ranks = int(rank.max(initial=0)) + 1
-    key = block.astype(np.int64) * n_ranks + rank
+    key = block.astype(np.int64) * (int(rank.max(initial=0)) + 1) + rank
     start = np.searchsorted(block, block, side="left")
     end = np.searchsorted(block, block, side="right")
     first, last = np.searchsorted(key, key, side="left"), np.searchsorted(key, key, side="right")

@@ -7,8 +7,6 @@ where means of few items blur the order of the systems.
 from collections.abc import Callable
 from math import isnan
 
-import numpy as np
-
 from stats.arguments import Floats, Integers, sum_by
 from stats.correlation.coefficients import correlate_groups, row_values
 from stats.correlation.influence import (
@@ -27,7 +25,7 @@ from stats.correlation.result import (
     share_of_order,
 )
 from stats.jackknife import effective_freedom, effective_number, jackknife_limits
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 FARTHEST = 0.98
 # A jackknifed correlation beyond it is cut off there, where Fisher's scale ends.
@@ -251,8 +249,7 @@ def item_influences(
         known = ~np.isnan(values)
         centred = np.where(known, values, 0.0) - (values[known].mean() if known.any() else np.nan)
         return np.where(known, centred, 0.0) / max(1, int(known.sum()))
-    shape = (n_items, int(system.max(initial=-1)) + 1)
-    without = _without_each(x, y, item, system, shape)
+    without = _without_each(x, y, item, system, (n_items, int(system.max(initial=-1)) + 1))
     if coefficient != "pearson" or without is None:
         return np.full(n_items, np.nan)
     values = row_values(*without, "pearson")[0][:-1]

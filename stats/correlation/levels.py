@@ -13,10 +13,17 @@ from stats.arguments import (
     require_confidence,
     require_one_of,
 )
-from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, constant_groups, require_coefficient
 from stats.correlation.estimates import Estimate, Plan, by_item, of_cells, of_systems
-from stats.correlation.result import Correlation, Level, Reason, Resample, Undefined
+from stats.correlation.result import (
+    Cells,
+    Correlation,
+    Level,
+    Reason,
+    Resample,
+    Undefined,
+    complete_cells,
+)
 
 _ESTIMATES: dict[Level, Callable[[Cells, Plan], Estimate]] = {
     "item": by_item,
@@ -193,7 +200,6 @@ def require_level(
 
 def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Correlation:
     groups, interval = estimate.groups, estimate.interval
-    drawn = interval.n_resamples or plan.coefficient == "spa"
     constant = int(constant_groups(groups).sum())
     return Correlation(
         value=estimate.value,
@@ -219,7 +225,7 @@ def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Corre
         threshold=estimate.threshold,
         n_resamples=interval.n_resamples,
         n_resamples_undefined=interval.n_undefined,
-        seed=plan.seed if drawn else None,
+        seed=plan.seed if interval.n_resamples or plan.coefficient == "spa" else None,
         n_units=interval.n_units,
         ci_reason=interval.reason,
     )

@@ -1,10 +1,8 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from stats.arguments import Floats, Integers, Signs
 from stats.correlation.coefficients import signs
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # More pairs are sampled, since the threshold is sought among all of them.
 PAIRS_UP_TO = 5_000_000
@@ -154,8 +152,7 @@ def pair_differences(values: Floats) -> Floats:
 def pair_shares(values: Floats) -> Floats:
     """1 for every two systems that share an item, otherwise 0."""
     first, second = np.triu_indices(len(values), 1)
-    shared = ~np.isnan(values[first] - values[second])
-    return np.asarray(shared.any(axis=1), dtype=np.float64)
+    return np.asarray((~np.isnan(values[first] - values[second])).any(axis=1), dtype=np.float64)
 
 
 def sign_flips(n_permutations: int, n_items: int, rng: np.random.Generator) -> Floats:

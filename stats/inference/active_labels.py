@@ -1,7 +1,5 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -12,7 +10,7 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 UNIFORM_SHARE = 0.5
 LEAST_OF_UNIFORM = 0.2
@@ -284,5 +282,4 @@ def systematic_sample(probability: Column, *, start: float) -> Integers:
     )
     ends = np.cumsum(chance) * (round(total) / total)
     ends[-1] = round(total)  # so that rounding loses no step at the end
-    steps = np.floor(np.concatenate([[0.0], ends]) + start)
-    return np.flatnonzero(np.diff(steps) > 0)
+    return np.flatnonzero(np.diff(np.floor(np.concatenate([[0.0], ends]) + start)) > 0)

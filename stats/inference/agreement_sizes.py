@@ -6,10 +6,8 @@ Each function returns the exact solution of its formula; `sample_sizes.whole_ite
 from collections.abc import Sequence
 from math import log, sqrt
 
-import numpy as np
-
 from stats.arguments import Floats, require, require_at_least, require_shares
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # The intraclass correlation from which on Bonett's formula falls short for two raters.
 LEAST_CORRECTED = 0.7

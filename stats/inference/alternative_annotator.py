@@ -3,8 +3,6 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import get_args
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Flags,
@@ -29,7 +27,7 @@ from stats.inference.annotator_wins import (
     labels_of,
     wins,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 from stats.proportions import jeffreys_limits
 from stats.significance.adjustments import benjamini_yekutieli
 
@@ -177,8 +175,7 @@ def _require(
 def _tested(
     ratings: AnnotatorLabels, rules: _Rules, judge: Floats | None = None
 ) -> AlternativeTest:
-    of_judge = ratings.judge if judge is None else judge
-    nearer, farther = wins(ratings, of_judge)
+    nearer, farther = wins(ratings, ratings.judge if judge is None else judge)
     n_usable = (~np.isnan(nearer)).sum(axis=0)
     tested = np.flatnonzero(n_usable >= rules.min_items)
     skipped = tuple(
@@ -279,18 +276,16 @@ def _advantage_interval(
     nearer = nearer[used]
     cluster = np.unique(ratings.cluster[used], return_inverse=True)[1]
     n_clusters = int(cluster.max()) + 1
-    known = (~np.isnan(nearer)).astype(np.float64)
     sums, counts = (
         np.stack([sum_by(cluster, column, n_clusters) for column in table.T], axis=1)
-        for table in (np.nan_to_num(nearer), known)
+        for table in (np.nan_to_num(nearer), (~np.isnan(nearer)).astype(np.float64))
     )
     drawn = rng.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), n_resamples)
     shares = (drawn @ sums) / np.where(drawn @ counts > 0, drawn @ counts, np.nan)
     means = np.nanmean(shares, axis=1)
     low, high = np.quantile(means, [(1 - rules.confidence) / 2, (1 + rules.confidence) / 2])
     if high - low < ROUNDING:  # the judge won or tied everywhere: a share of all items is 1
-        share = float(means.mean())
-        return jeffreys_limits(share * n_clusters, n_clusters, rules.confidence)
+        return jeffreys_limits(float(means.mean()) * n_clusters, n_clusters, rules.confidence)
     return float(low), float(high)
 
 
@@ -303,8 +298,7 @@ def _constant(ratings: AnnotatorLabels, rules: _Rules) -> Control:
         value = float(np.median(humans))
         value = float(np.round(value)) if is_whole(humans) else value
         constant = value
-    judge = np.where(np.isnan(ratings.judge), np.nan, value)
-    result = _tested(ratings, rules, judge)
+    result = _tested(ratings, rules, np.where(np.isnan(ratings.judge), np.nan, value))
     return Control(
         winning_rate=result.winning_rate,
         advantage_probability=result.advantage_probability,

@@ -2,12 +2,10 @@ from collections.abc import Callable
 from math import atanh, ceil, exp, lgamma, log, pi, sqrt
 from typing import Literal, get_args
 
-import numpy as np
-
 from error_codes import InvalidValue
 from stats.arguments import require, require_one_of, require_shares
 from stats.inference.sample_sizes import MOST_ITEMS
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Method = Literal["cohen", "exact", "fisher", "spearman", "spearman-fieller", "point-biserial"]

@@ -1,8 +1,6 @@
 from dataclasses import dataclass
 from math import nan
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -15,7 +13,7 @@ from stats.arguments import (
     sum_by,
 )
 from stats.jackknife import effective_freedom, mean_left_out, variance_of_both
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 FEW = 4
 # With fewer than four items or annotators, degrees of freedom are at most twice theirs: covers .94
@@ -186,10 +184,9 @@ def mean_over_items_and_annotators(
     item, names = coded_in_order(items, "items")
     annotator, people = coded_in_order(annotators, "annotators")
     y = complete_numbers(values, "values")
-    spread = spread_of_mean(y, item, annotator, len(names), len(people))
     return mean_with_limits(
         float(y.mean()),
-        spread,
+        spread_of_mean(y, item, annotator, len(names), len(people)),
         confidence,
         largest=float(np.abs(y).max()),
         skewed=skewed,
@@ -232,14 +229,13 @@ def mean_with_limits(
     skewness = spread.third_cumulant / se**3 if skewed and se > 0 else 0.0
     t = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) if freedom >= 1 else nan
     beyond = abs(skewness_corrected(mean / se, skewness))
-    p = float(2 * scipy.stats.t.sf(beyond, freedom)) if freedom >= 1 and se > 0 else nan
     return MeanOfCells(
         value=mean,
         se=se,
         ci_low=mean - _uncorrected(t, skewness) * se,
         ci_high=mean - _uncorrected(-t, skewness) * se,
         freedom=freedom,
-        p=p,
+        p=float(2 * scipy.stats.t.sf(beyond, freedom)) if freedom >= 1 and se > 0 else nan,
         method=f"{spread.method}{SKEWED}" if skewed else spread.method,
         of_items=spread.of_items,
         of_annotators=spread.of_annotators,
@@ -327,12 +323,11 @@ def _quasi_f(table: Floats) -> Spread:
     by_item, by_annotator, by_cell = np.array(mean_squares(table)) / table.size
     variance, freedom = satterthwaite(by_item, by_annotator, by_cell, n_items, n_annotators)
     fewer = min(n_items, n_annotators)
-    most = FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf
     moved = table.mean(axis=1) - table.mean()
     cumulant = cluster_third_cumulant(moved, np.arange(n_items), n_items)
     return Spread(
         float(variance),
-        float(min(freedom, most)),
+        float(min(freedom, FREEDOM_OF_FEWER * (fewer - 1) if fewer < FEW else np.inf)),
         QUASI_F,
         float(by_item),
         float(by_annotator),

@@ -1,8 +1,6 @@
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -14,7 +12,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.jackknife import effective_freedom, mean_left_out
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from stats.arguments import Flags, Floats, require, require_shares
 from stats.inference.crossed_means import (
     FEW,
@@ -12,7 +10,7 @@ from stats.inference.crossed_means import (
     MeanOfCells,
     satterthwaite,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Items, or annotators, that are tried: nobody buys more.
 LEAST_LEVELS, MOST_LEVELS = 2, 10_000_000
@@ -59,8 +57,7 @@ def least_distinguishable(
     (2.8, 5.36)
     """
     require_shares(power=power, alpha=alpha)
-    freedoms = np.array([freedom if freedom >= 1 else np.inf])
-    return float(se * _reach(freedoms, power, alpha)[0])
+    return float(se * _reach(np.array([freedom if freedom >= 1 else np.inf]), power, alpha)[0])
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 from functools import cache
 from typing import Literal, get_args
 
-import numpy as np
-
 from stats.arguments import Floats, require, require_confidence, require_one_of
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Spending = Literal["pocock", "obrien_fleming"]
 # Points of the grid on which the density of what was not rejected is integrated.

@@ -3,8 +3,6 @@ from dataclasses import dataclass, field
 from math import log, nan
 from typing import Any
 
-import numpy as np
-
 from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
@@ -17,7 +15,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.inference.penalised_logistic import Design, Mode, conditional_mode
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 INTERCEPT = "intercept"
 LEAST_LEVELS = 3
@@ -227,10 +225,9 @@ def mixed_logistic(
         Coefficient(name, b, s, b - t * s, b + t * s, float(2 * student.sf(abs(b / s))))
         for name, b, s in zip(names, beta.tolist(), se.tolist(), strict=True)
     )
-    deviations = dict(zip(levels, parameters[: len(levels)].tolist(), strict=True))
     return MixedLogistic(
         coefficients=rows,
-        deviations=deviations,
+        deviations=dict(zip(levels, parameters[: len(levels)].tolist(), strict=True)),
         covariance=covariance,
         log_likelihood=mode.log_likelihood,
         levels=levels,

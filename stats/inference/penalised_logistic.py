@@ -1,9 +1,7 @@
 from dataclasses import dataclass
 
-import numpy as np
-
 from stats.arguments import Floats, Integers
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 MOST_STEPS = 60
 # Steps below it end the search: the determinant depends on the mode to the first order, so that a
@@ -94,8 +92,7 @@ def conditional_mode(design: Design, theta: Floats, beta: Floats | None, near: M
 
 def _penalised(design: Design, theta: Floats, beta: Floats, standard: Floats) -> float:
     logit = design.columns @ beta + design.intercepts(theta, standard)
-    likelihood = design.outcome * logit - np.logaddexp(0, logit)
-    return float(likelihood.sum() - standard @ standard / 2)
+    return float((design.outcome * logit - np.logaddexp(0, logit)).sum() - standard @ standard / 2)
 
 
 def _step(

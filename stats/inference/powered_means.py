@@ -3,8 +3,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import nan
 
-import numpy as np
-
 from error_codes import CodedText, note_if
 from stats.arguments import (
     Column,
@@ -17,7 +15,7 @@ from stats.arguments import (
 )
 from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
 from stats.label_sampling import compare_labeled
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 LEAST_LABELS = 5
 LEAST_OF_A_CLASS = 5

@@ -3,8 +3,6 @@ from dataclasses import dataclass, replace
 from math import atanh, nan, tanh
 from typing import Literal, get_args
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -30,7 +28,7 @@ from stats.inference.powered_moments import (
     checked_columns,
     moments_of,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Human ratings to be expected on the rarer side of the quantile.
 LEAST_BEYOND = 5
@@ -148,8 +146,7 @@ def _candidates(known: Floats, f: Floats) -> Floats:
         return known
     between = np.unique(f[(f > known.min()) & (f < known.max())])
     if len(between) > MOST_OF_THE_JUDGE:
-        at = np.linspace(0, len(between) - 1, MOST_OF_THE_JUDGE).astype(np.intp)
-        between = between[at]
+        between = between[np.linspace(0, len(between) - 1, MOST_OF_THE_JUDGE).astype(np.intp)]
     return np.unique(np.concatenate([known, between]))
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import nan
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.arguments import (
     Column,
@@ -26,7 +24,7 @@ from stats.inference.powered_means import (
 )
 from stats.inference.powered_moments import Rules, centered_scores, checked_columns
 from stats.label_sampling import compare_labeled
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Rated items (or clusters) that each coefficient asks for, and as many more.
 LABELS_FOR_EACH = 5
@@ -211,8 +209,7 @@ class _Design:
     def scores(self, at: Floats) -> tuple[Floats, Floats, Floats]:
         fitted, rated = self.x @ at, self.labelled
         of_judge = self.x * (fitted - self.f)[:, None]
-        people = self.x[rated] * (fitted - self.y)[rated, None]
-        return people, of_judge[rated], of_judge[~rated]
+        return self.x[rated] * (fitted - self.y)[rated, None], of_judge[rated], of_judge[~rated]
 
     def bread(self, *, all_items: bool) -> Floats:
         x = self.x if all_items else self.x[self.labelled]
@@ -299,9 +296,8 @@ def _result(
         )
         for name, one, other in zip(names, own, alone, strict=True)
     )
-    empty = _nothing(names, design, None)
     return replace(
-        empty,
+        _nothing(names, design, None),
         coefficients=coefficients,
         power=power * strength,
         freedom=freedom,

@@ -5,8 +5,6 @@ from itertools import combinations
 from math import nan
 from typing import Literal, get_args
 
-import numpy as np
-
 from error_codes import CodedText, note_if
 from stats.arguments import (
     Column,
@@ -35,7 +33,7 @@ from stats.inference.tie_likelihood import (
     unbeaten,
 )
 from stats.jackknife import uneven_notes
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Separated = Literal["refuse", "half_wins"]
 FEW_CLUSTERS = 10
@@ -370,7 +368,6 @@ def _pairs(
     for a, b in combinations(range(len(systems)), 2):
         delta = float(value[a] - value[b])
         se = precision.se(one_of[a] - one_of[b])
-        p = float(2 * scipy.stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan
         pairs.append(
             PairOfAbilities(
                 a=systems[a],
@@ -379,7 +376,7 @@ def _pairs(
                 se=se,
                 ci_low=delta - t * se,
                 ci_high=delta + t * se,
-                p=p,
+                p=float(2 * scipy.stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan,
                 freedom=freedom,
             )
         )

@@ -170,9 +170,8 @@ def two_way_bootstrap(
         generator.multinomial(n, np.full(n, 1 / n), n_resamples).astype(np.float64)
         for n in (n_assessors, n_topics)
     )
-    present = ~np.isnan(values)
     total = np.einsum("bt,bt->b", of_assessors @ np.nan_to_num(values), of_topics)
-    weight = np.einsum("bt,bt->b", of_assessors @ present, of_topics)
+    weight = np.einsum("bt,bt->b", of_assessors @ ~np.isnan(values), of_topics)
     means = total[weight > 0] / weight[weight > 0]
     if len(means) < (1 - MOST_UNDEFINED) * n_resamples:
         return nan, nan

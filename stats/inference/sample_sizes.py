@@ -6,11 +6,9 @@ rounding to the nearest loses the power that was asked for.
 
 from math import ceil, exp, lgamma, sqrt
 
-import numpy as np
-
 from error_codes import InvalidValue
 from stats.arguments import require, require_at_least, require_shares
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 MOST_ITEMS = 1e9
 

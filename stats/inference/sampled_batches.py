@@ -109,8 +109,7 @@ def _require_chances(order: Floats, chance: Floats) -> None:
 
 def _has_ratings(order: Floats, known: Flags, *, upto: float) -> bool:
     """Whether this batch and each before it has a rating; those that have none say nothing yet."""
-    numbers_ = np.unique(order[order <= upto])
-    return all(known[order == number].any() for number in numbers_)
+    return all(known[order == number].any() for number in np.unique(order[order <= upto]))
 
 
 def _estimate_of_batch(
@@ -226,8 +225,7 @@ def _moments(one: _Weighted, counted: Flags, cluster: Integers) -> Moments:
     worth = _worth(one.weight, cluster[counted], n_clusters)
     fitted = slope * (one.all_f - one.all_f.mean()) / n
     value, variance = _part(one, slope, fitted, counted, cluster, worth - (2 if slope else 1))
-    nothing = np.zeros(n)
-    people, people_variance = _part(one, 0.0, nothing, counted, cluster, worth - 1)
+    people, people_variance = _part(one, 0.0, np.zeros(n), counted, cluster, worth - 1)
     share = n / (n - len(one.y)) if n > len(one.y) else 1.0
     return Moments(
         power=slope / share,

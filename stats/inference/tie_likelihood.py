@@ -2,8 +2,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from stats.arguments import Floats, Integers, Signs, sum_by
 from stats.jackknife import (
     InformationBy,
@@ -11,7 +9,7 @@ from stats.jackknife import (
     effective_freedom,
     maximum_left_out,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Model = Literal["davidson", "rao_kupper"]
 TOLERANCE = 1e-10

@@ -331,10 +331,8 @@ def items_off_the_end(items: Column, values: Column, *, low: float, high: float)
         code="values_empty",
     )
     code, names = coded_in_order(items, "items")
-    y = complete_numbers(values, "values")
-    is_off = ~_at_fuller_end(y, low, high)
-    share = sum_by(code, is_off.astype(float), len(names)) / np.bincount(code)
-    return int((share >= 0.5).sum())
+    is_off = ~_at_fuller_end(complete_numbers(values, "values"), low, high)
+    return int(((sum_by(code, is_off.astype(float), len(names)) / np.bincount(code)) >= 0.5).sum())
 
 
 def _at_fuller_end(y: Floats, low: float, high: float) -> Flags:

@@ -4,8 +4,6 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Literal, get_args
 
-import numpy as np
-
 from error_codes import CodedText, InvalidValue
 from stats.arguments import (
     Column,
@@ -18,7 +16,7 @@ from stats.arguments import (
     require_same_length,
     sum_by,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 Method = Literal["auto", "anova", "reml"]
 # Of all random effects together; a step solves a system of that size.
@@ -236,8 +234,7 @@ def by_moments(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:
     """Henderson's method 1: uncorrected sums of squares and what they are expected to be."""
     n = len(y)
     y = y - y.mean()
-    whole = np.zeros(n, dtype=np.intp)
-    by = {"": whole, **groups}
+    by = {"": np.zeros(n, dtype=np.intp), **groups}
     rows = [_expectation(code, groups, n) for code in by.values()]
     rows.append([float(n)] * (len(groups) + 2))
     sums = [float((np.square(sum_by(c, y, _size(c))) / np.bincount(c)).sum()) for c in by.values()]

@@ -4,13 +4,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from stats.aggregation.result import code_ratings
 from stats.annotators.quality import peer_mean
 from stats.annotators.similar_pairs import colluding_pairs
 from stats.arguments import require
-from stats.libraries import pd
+from stats.libraries import np, pd
 from stats.quality.order_effects import late_change, position_tests
 from stats.quality.pages import WORDS_PER_MINUTE, constant_chances, constant_pages
 from stats.quality.peers import excess_hits, unrelated_annotators
@@ -159,8 +157,7 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(filled, ignore_index=True).reindex(columns=COLUMNS)
     rank = table["flag"].map({flag: number for number, flag in enumerate(FLAGS)})
-    order = np.lexsort((rank, table["annotator"].astype(str)))
-    return table.iloc[order].reset_index(drop=True)
+    return table.iloc[np.lexsort((rank, table["annotator"].astype(str)))].reset_index(drop=True)
 
 
 def _excess(flag: str, annotators: Any, hits: Any, alpha: float, units: Any = None) -> pd.DataFrame:
@@ -241,7 +238,6 @@ def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
     ratings = evidence.ratings
     pairs = colluding_pairs(ratings["unit"], ratings["annotator"], ratings["value"], alpha=alpha)
     n_expected = pairs["expected_share"] * pairs["n_shared"]
-    sides = [("annotator_a", "annotator_b"), ("annotator_b", "annotator_a")]
     rows = [
         pd.DataFrame(
             {
@@ -254,7 +250,7 @@ def _of_pairs(evidence: Evidence, alpha: float) -> pd.DataFrame:
                 "other": pairs[another],
             }
         )
-        for one, another in sides
+        for one, another in [("annotator_a", "annotator_b"), ("annotator_b", "annotator_a")]
     ]
     # An annotator is flagged once, with the nearest other.
     return pd.concat(rows).drop_duplicates("annotator")

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import numpy as np
-
 from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length, sum_by
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 GROUP = ["annotator", "question", "m"]
 ROUNDING = 1e-12
@@ -176,8 +174,7 @@ def late_change(
     for number, name in enumerate(names):
         own = departure[in_turn[starts[number] : starts[number + 1]]]
         rows.append((name, len(own), *_change(own, least_pages)))
-    columns = ["annotator", "n", "n_before", "before", "after", "p_value"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["annotator", "n", "n_before", "before", "after", "p_value"])
 
 
 def _change(own: np.ndarray, least_pages: int) -> tuple[int, float, float, float]:

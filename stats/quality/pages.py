@@ -3,8 +3,6 @@ from __future__ import annotations
 import re
 from math import isnan
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     coded_in_order,
@@ -14,7 +12,7 @@ from stats.arguments import (
     require_same_length,
     sum_by,
 )
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 # Faster than anybody reads with understanding; people read about 240 words a minute.
 WORDS_PER_MINUTE = 600.0

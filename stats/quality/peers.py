@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -16,7 +14,7 @@ from stats.arguments import (
     series,
     sum_by,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 
 MOST_ROUNDS = 5
 
@@ -140,8 +138,7 @@ def _rates(
         total.sum() - own for total, own in zip((counts, counts * hit), own_all, strict=True)
     )
     overall = (hits_all + rate * weight) / (n_all + weight)
-    cell = what * n_people + who
-    distinct, of_cell = np.unique(cell, return_inverse=True)
+    distinct, of_cell = np.unique(what * n_people + who, return_inverse=True)
     n_unit, hits_unit = (
         sum_by(what, amount, n_units)[what] - sum_by(of_cell, amount, len(distinct))[of_cell]
         for amount in (counts, counts * hit)

@@ -3,10 +3,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from stats.arguments import Column, coded_in_order, require, require_same_length, require_shares
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 from stats.proportions import jeffreys_limits
 
 LEAST_WORDS = 5
@@ -90,10 +88,8 @@ def _incidence(words: list[list[str]]) -> tuple[scipy.sparse.csr_array, np.ndarr
         columns += sorted({codes.setdefault(triple, len(codes)) for triple in triples})
         ends.append(len(columns))
     shape = (len(words), max(len(codes), 1))
-    ones = np.ones(len(columns))
-    return scipy.sparse.csr_array((ones, columns, ends), shape=shape), np.diff(ends).astype(
-        np.float64
-    )
+    incidence = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
+    return incidence, np.diff(ends).astype(np.float64)
 
 
 def machine_like(text: str) -> bool:

@@ -178,8 +178,7 @@ def judged_lists(
     by_pair = np.argsort(judged_pairs)
     _require_once("judged_documents", judged_pairs[by_pair])
     compared = in_single_precision(scores) if single_precision else scores
-    by_name = documents if ties == "rising" else -documents
-    order, has_ties = _ranking(topics, by_name, compared)
+    order, has_ties = _ranking(topics, documents if ties == "rising" else -documents, compared)
     _require_once("documents", np.sort(pairs))
     judged_order = np.lexsort((-grades, judged_topics))
     judgment = _judgments(pairs[order], judged_pairs[by_pair], by_pair)

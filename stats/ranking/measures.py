@@ -260,8 +260,7 @@ def average_precision(
     """
     rows = lists.hits(relevant_from, cutoff)
     topics = lists.topic[rows]
-    precisions = ranks_within(topics, lists.n_topics) / lists.rank[rows]
-    total = sum_by(topics, precisions, lists.n_topics)
+    total = sum_by(topics, ranks_within(topics, lists.n_topics) / lists.rank[rows], lists.n_topics)
     return shares(total, lists.n_relevant(relevant_from))
 
 
@@ -480,5 +479,4 @@ def judged(lists: JudgedLists, *, cutoff: int, pooled: bool = False) -> Floats:
     [0.6667]
     """
     known = (lists.grade >= (LOWEST_GRADE if pooled else 0)).astype(np.float64)
-    counted = lists.sum(known * within(lists.rank, cutoff))
-    return shares(counted, np.minimum(lists.n_listed, cutoff))
+    return shares(lists.sum(known * within(lists.rank, cutoff)), np.minimum(lists.n_listed, cutoff))

@@ -2,8 +2,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Flags,
@@ -15,7 +13,7 @@ from stats.arguments import (
     require_confidence,
     sum_by,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 from stats.ranking.judged_lists import JudgedLists, grades_of, ranks_within
 
 # The rank of a document that a run does not have.
@@ -106,8 +104,7 @@ def depth_in_pool(lists: Sequence[JudgedLists]) -> int:
     deepest, first_missing = 0, NOT_LISTED
     for one in lists:
         deepest = max(deepest, int(one.rank.max(initial=0)))
-        missing = one.rank[one.judgment < 0]
-        first_missing = min(first_missing, int(missing.min(initial=NOT_LISTED)))
+        first_missing = min(first_missing, int(one.rank[one.judgment < 0].min(initial=NOT_LISTED)))
     return min(deepest, first_missing - 1)
 
 

@@ -104,8 +104,7 @@ def sigma_k(scores: ArrayLike, *, cutoff: int = 100) -> Floats:
     [1.0]
     """
     first = _first(scores, cutoff)
-    mean = _mean(first)[:, None]
-    return np.sqrt(_mean(np.square(first - mean)))
+    return np.sqrt(_mean(np.square(first - _mean(first)[:, None])))
 
 
 def sigma_max(scores: ArrayLike) -> Floats:

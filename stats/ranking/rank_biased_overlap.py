@@ -189,8 +189,7 @@ class _Agreement:
     def _mean_alone(self) -> Floats:
         """The mean degree of what only the longer ranks, among those that count, below."""
         degrees = self.of_long[self.alone][:, self.n_short :]
-        counted = (degrees > 0).sum(axis=0)
-        return np.asarray(degrees.sum(axis=0) / np.maximum(counted, 1))
+        return np.asarray(degrees.sum(axis=0) / np.maximum((degrees > 0).sum(axis=0), 1))
 
     def _most_alone(self) -> Floats:
         """The greatest sum of degrees of as many of them as there are ranks below the shorter."""

@@ -3,9 +3,16 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stats.arguments import Column, Floats, Signs, complete_numbers, require, require_same_length
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    Signs,
+    complete_numbers,
+    require,
+    require_same_length,
+)
 from stats.correlation.coefficients import row_values, signs
 
 # Pairs of systems compared at a time, in all rows together.
@@ -137,8 +144,7 @@ def tau_ap_a_rows(truth: Floats, estimate: Floats) -> Floats:
         concordant = ((of_seen > 0) & (of_truth > 0)).sum(axis=1)
         total = concordant * _mean_reciprocal(above, tied) + _within_ties(above, tied)
         value = 2 / (n - 1) * total.sum(axis=1) - 1
-        has_ties = (of_truth == 0).sum(axis=(1, 2)) > n
-        found.append(np.where(has_ties, nan, value))
+        found.append(np.where((of_truth == 0).sum(axis=(1, 2)) > n, nan, value))
     return np.concatenate(found)
 
 
@@ -218,14 +224,14 @@ def _pair_signs(values: Floats) -> Signs:
     return np.asarray(signs(values[:, :, None], values[:, None, :]))
 
 
-def _mean_reciprocal(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
+def _mean_reciprocal(above: Integers, tied: Integers) -> Floats:
     """The mean of 1 / (rank - 1) over the ranks of a group of ties; 0 for the first group."""
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, above.shape[1] + 1))])
     over_ranks = harmonic[np.maximum(above + tied - 1, 0)] - harmonic[np.maximum(above - 1, 0)]
     return np.where(above > 0, over_ranks / tied, 0.0)
 
 
-def _within_ties(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
+def _within_ties(above: Integers, tied: Integers) -> Floats:
     """Half of the others of a system's group that are above it, over their ranks, on average.
 
     The sum of k / (above + k) over k from 1 to tied - 1, which is tied - 1 less above times the
@@ -236,7 +242,7 @@ def _within_ties(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
     return np.asarray(total / 2 / tied)
 
 
-def _shares_above(concordant: NDArray[np.intp], of_side: Signs) -> Floats:
+def _shares_above(concordant: Integers, of_side: Signs) -> Floats:
     """The mean share of concordant systems among those above, of systems below the first group."""
     above = (of_side > 0).sum(axis=1)
     counted = (above > 0).sum(axis=1)
@@ -329,16 +335,14 @@ def random_assessors(
     means = np.empty((n_draws, n_systems))
     step = max(1, BLOCK // (n_systems * n_topics))
     for at in range(0, n_draws, step):
-        chosen = values[drawn[at : at + step], :, np.arange(n_topics)]
-        means[at : at + step] = _means(chosen)
+        means[at : at + step] = _means(values[drawn[at : at + step], :, np.arange(n_topics)])
     merged = np.round(merged, 12)
     tau = tau_b_rows(np.broadcast_to(merged, means.shape), means)
     return RandomAssessors(tau, means, _swapped(means, merged), int((n_judges > 1).sum()))
 
 
 def _means(chosen: Floats) -> Floats:
-    present = ~np.isnan(chosen)
-    total, count = np.nan_to_num(chosen).sum(axis=1), present.sum(axis=1)
+    total, count = np.nan_to_num(chosen).sum(axis=1), (~np.isnan(chosen)).sum(axis=1)
     means = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     return np.asarray(np.round(means, 12))
 

@@ -105,8 +105,7 @@ def weighted_means(values: Floats, weights: Floats) -> Floats:
     >>> weighted_means(np.array([[0.0, 1.0], [nan, 0.5]]), np.array([[1.0, 3.0]])).tolist()
     [[0.75, 0.5]]
     """
-    present = ~np.isnan(values)
-    total, weight = weights @ np.nan_to_num(values).T, weights @ present.T
+    total, weight = weights @ np.nan_to_num(values).T, weights @ (~np.isnan(values)).T
     means = np.divide(total, weight, out=np.full_like(total, nan), where=weight > 0)
     return np.asarray(np.round(means, 12))
 

@@ -2,8 +2,6 @@ from dataclasses import dataclass
 from math import nan
 from typing import Literal, get_args
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.arguments import (
     Column,
@@ -17,7 +15,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.inference.resampled_means import sign_flip_test
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 from stats.proportions import mcnemar, wilson
 
 Test = Literal["randomisation", "t", "mcnemar"]
@@ -327,8 +325,7 @@ def _limits(
     if (sizes < 2).any():
         return nan, nan, CodedText("a stratum has one topic alone", code="one_topic_in_stratum")
     centre = np.bincount(stratum, residuals) / sizes
-    squares = np.bincount(stratum, np.square(residuals - centre[stratum]))
-    variances = sizes / (sizes - 1) * squares
+    variances = sizes / (sizes - 1) * np.bincount(stratum, np.square(residuals - centre[stratum]))
     total = variances.sum()
     if total <= TINY**2:
         return nan, nan, CodedText("all topics have the same value", code="all_tied")

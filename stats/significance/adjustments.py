@@ -3,10 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from math import isnan
 
-import numpy as np
-
 from stats.arguments import Column, Floats, numbers, require, require_shares
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 
 def holm(p: Column, *, n_untested: int = 0) -> Floats:
@@ -48,8 +46,7 @@ def holm(p: Column, *, n_untested: int = 0) -> Floats:
         code="n_untested_out_of_range",
     )
     tested = numbers(p, "p")
-    adjusted = _adjusted(np.concatenate([tested, np.ones(n_untested)]), _holm)
-    return adjusted[: len(tested)]
+    return _adjusted(np.concatenate([tested, np.ones(n_untested)]), _holm)[: len(tested)]
 
 
 def benjamini_hochberg(p: Column) -> Floats:

@@ -7,8 +7,6 @@ from itertools import combinations
 from math import isnan, nan, sqrt
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from error_codes import InvalidValue
 from stats.arguments import (
     Column,
@@ -22,11 +20,10 @@ from stats.arguments import (
     sum_by,
 )
 from stats.correlation.bootstrap import rounded_means, standard, unit_range
-from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import Coefficient, correlate, require_coefficient
 from stats.correlation.levels import require_level
-from stats.correlation.result import Level, Undefined
-from stats.libraries import pd, scipy
+from stats.correlation.result import Cells, Level, Undefined, complete_cells, renumbered
+from stats.libraries import np, pd, scipy
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.deltas import Swap, deltas_of, statistic
 from stats.significance.resampled import Comparison, Undecided
@@ -339,8 +336,7 @@ def permutation_test(
     if not cells_a.n_rows:
         return undecided(value_a=nan, value_b=nan, delta=nan, reason=Undecided.TOO_FEW)
     a, b = standard(cells_a.metric), standard(cells_b.metric)
-    of_rows = statistic(cells_a, level, coefficient, undefined)
-    value_a, value_b = of_rows(np.stack([a, b])).tolist()
+    value_a, value_b = statistic(cells_a, level, coefficient, undefined)(np.stack([a, b])).tolist()
     values = {"value_a": value_a, "value_b": value_b, "delta": value_a - value_b}
     if isnan(values["delta"]):
         return undecided(**values, reason=Undecided.UNDEFINED)

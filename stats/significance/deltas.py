@@ -2,13 +2,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Flags, Floats, Integers, Signs, sum_by
 from stats.correlation import pairwise_accuracy
 from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, rounded_means, standard
-from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import (
     correlate_groups,
     distinct,
@@ -18,8 +16,8 @@ from stats.correlation.coefficients import (
     with_policy,
 )
 from stats.correlation.pairwise_accuracy import calibrated, pairs_within
-from stats.correlation.result import Level, Undefined
-from stats.libraries import scipy
+from stats.correlation.result import Cells, Level, Undefined, renumbered
+from stats.libraries import np, scipy
 
 Deltas = Callable[[Flags], Floats]
 Tables = Callable[[Signs, Signs], tuple[Signs, ...]]
@@ -94,8 +92,7 @@ def _pooled_spearman(human: Floats, a: Floats, b: Floats, undefined: Undefined) 
         held = np.concatenate([~swapped, swapped], axis=1).astype(np.float64)
         ranks = centred_ranks(held, code) * held
         spread = scale * np.sqrt(np.square(ranks).sum(axis=1))
-        value = ranks @ both / np.where(spread > 0, spread, np.nan)
-        return np.asarray(np.clip(value, -1.0, 1.0))
+        return np.asarray(np.clip(ranks @ both / np.where(spread > 0, spread, np.nan), -1.0, 1.0))
 
     def deltas(swapped: Flags) -> Floats:
         return difference(np.stack([correlation(swapped), correlation(~swapped)]), undefined)
@@ -176,8 +173,7 @@ def statistic(cells: Cells, level: Level, coefficient: str, undefined: Undefined
 
 def _of_groups(human: Floats, group: Integers, coefficient: str, undefined: Undefined) -> Statistic:
     if coefficient == "acc_star":
-        n_groups = int(group.max(initial=-1)) + 1
-        pairs = pairs_within(group, n_groups, np.random.default_rng(0))
+        pairs = pairs_within(group, int(group.max(initial=-1)) + 1, np.random.default_rng(0))
         return lambda metrics: calibrated(human, metrics, pairs)[1]
     tables = groups_by_size(group)
     sides = [human[rows] for rows in tables]
@@ -233,11 +229,9 @@ def _of_means(cells: Cells, coefficient: str, undefined: Undefined) -> Statistic
     spread = float(np.ptp(cells.human)) or 1.0
     sums = sum_by(system, (cells.human - cells.human.min()) / spread, n_systems)
     human = rounded_means(sums, count)
-    shape = (cells.n_rows, n_systems)
-    of_system = scipy.sparse.coo_array(
-        (np.ones(cells.n_rows), (np.arange(cells.n_rows), system)), shape
-    )
-    indicator = of_system.tocsc()
+    indicator = scipy.sparse.coo_array(
+        (np.ones(cells.n_rows), (np.arange(cells.n_rows), system)), (cells.n_rows, n_systems)
+    ).tocsc()
     one_group = _of_groups(human, np.zeros(n_systems, dtype=np.intp), coefficient, undefined)
     return lambda metrics: one_group(rounded_means(np.asarray(metrics @ indicator), count))
 

@@ -1,8 +1,6 @@
 from dataclasses import dataclass, replace
 from math import nan
 
-import numpy as np
-
 from error_codes import CodedText
 from stats.arguments import (
     Column,
@@ -12,7 +10,7 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
-from stats.libraries import scipy
+from stats.libraries import np, scipy
 
 # Floats drawn at a time, 16 MB.
 CELLS_AT_ONCE = 2_000_000

@@ -7,8 +7,6 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any, get_args
 
-import numpy as np
-
 from stats.arguments import (
     Column,
     Floats,
@@ -17,7 +15,6 @@ from stats.arguments import (
     require_confidence,
     require_one_of,
 )
-from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.estimates import Plan
 from stats.correlation.levels import replicates_of_cells, require_level
@@ -26,11 +23,13 @@ from stats.correlation.result import (
     LEAST_SYSTEMS,
     LEAST_SYSTEMS_FOR_INTERVAL,
     MOST_UNDEFINED,
+    Cells,
     Level,
     Resample,
     Undefined,
+    complete_cells,
 )
-from stats.libraries import pd, scipy
+from stats.libraries import np, pd, scipy
 from stats.significance.adjustments import benjamini_hochberg, holm
 
 
@@ -191,8 +190,7 @@ def p_of_draws(delta: float, drawn: Floats) -> float:
     counted = min(1.0, 2 * (1 + beyond) / (1 + len(drawn)))
     if counted > COUNTED_FROM:
         return counted
-    spread = float(drawn.std(ddof=1))
-    return min(counted, float(2 * scipy.special.ndtr(-abs(delta) / spread)))
+    return min(counted, float(2 * scipy.special.ndtr(-abs(delta) / float(drawn.std(ddof=1)))))
 
 
 ESTIMANDS: dict[Resample, str] = {
@@ -357,13 +355,12 @@ class _Shared:
         plan: Plan = self.plan()
         delta = value_a - value_b
         drawn = None if drawn_a is None or drawn_b is None else drawn_a - drawn_b
-        n_systems = None if cells.system is None else len(np.unique(cells.system))
         units = cells.drawn_units
         limits = difference_limits(
             delta,
             drawn,
             plan.resample,
-            n_systems,
+            None if cells.system is None else len(np.unique(cells.system)),
             plan.confidence,
             n_units=None if units is None else len(np.unique(units)),
         )

@@ -14,7 +14,7 @@ from annotation.agreement import _across, round_agreement, rounds_of, study_agre
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Judgment, Question, Study, Submission
 from annotation.protocols.validation import document_faults
-from presentation.records import plain_records
+from presentation.numbers import plain_records
 from stats.agreement import CiMethod, Reason
 from tests.annotation import studies
 from tests.codes import codes_of

@@ -12,7 +12,7 @@ from annotation.disputes import adjudication_queue, decide
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
-from presentation.records import plain_records
+from presentation.numbers import plain_records
 from stats.agreement import krippendorff_alpha
 from tests.annotation.importing import command_output
 from tests.annotation.preferences import prefer, preferences, turns

@@ -16,7 +16,7 @@ from annotation.study_facts import RESULT, SCORE, request_study_job
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics import models, scorer_options
-from metrics.pages.metric_forms import lacking_models
+from metrics.pages.scoring import lacking_models
 from results.models import Result
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client

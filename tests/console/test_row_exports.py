@@ -24,9 +24,8 @@ from annotation.models import Candidate, Item, Judgment, Study, Submission
 from annotation.result_kinds.agreement import AgreementKind, agreement_records
 from annotation.study_files import file_names, row_downloads, study_downloads
 from metrics import score_tables, study_files
-from presentation.records import plain_records
-from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
-from presentation.spreadsheets import from_cell
+from presentation.numbers import plain_records
+from presentation.row_files import FORMS, GROUP_SIZE, RowFile, from_cell, row_parquet
 from tests.annotation import studies
 from tests.codes import message_codes, refused_naming
 from tests.console.conftest import PASSWORD

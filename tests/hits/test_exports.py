@@ -10,8 +10,7 @@ from hits.collect import collect_batch
 from hits.models import Assignment, Worker
 from hits.studies import NAMES, submission_rows
 from presentation.files import FileUnwritable
-from presentation.row_files import row_csv, row_jsonl
-from presentation.spreadsheets import from_cell
+from presentation.row_files import from_cell, row_csv, row_jsonl
 from tests.annotation.studies import doubt
 from tests.codes import refused_naming
 from tests.hits.work import hand_in, hit_on, published_batch

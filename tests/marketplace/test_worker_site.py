@@ -348,7 +348,7 @@ TASK_TEXTS = re.compile(
 def test_the_page_around_a_task_is_in_its_language(mturk, ada, worker, language, direction):
     html = f'<!doctype html><html dir="{direction}" lang="{language}"><title>T</title><form></form>'
     hit_id = mturk.create_hit(**HIT | {"Question": question_with(html)})["HIT"]["HITId"]
-    public_id = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id)).public_id
+    public_id = accept_hit(worker=worker, hit=models.Hit.objects.get(public_id=hit_id)).public_id
     page = text_of(ada.get(f"/worker/assignments/{public_id}/"))
     assert re.search(f'<html lang="{language}"{" dir=.rtl." if language == "ar" else ""}>', page)
     with override(language):

@@ -11,8 +11,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
 from metrics.exceptions import FileUnfit, MetricUnknown, ModelUnfit, ParameterRefused
-from metrics.file_scores import score_file
-from metrics.score_files import append_scores, read_scores
+from metrics.file_scores import append_scores, read_scores, score_file
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Score
 from tests.annotation.importing import command_output
@@ -334,7 +333,7 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):
 HOLD = """
 import sys, time
 from pathlib import Path
-from metrics.score_files import held
+from metrics.file_scores import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

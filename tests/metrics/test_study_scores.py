@@ -9,7 +9,7 @@ from accounts import models, teams
 from annotation.exceptions import StudyUnknown
 from annotation.models import Candidate, Study
 from error_codes import InvalidValue
-from metrics import exceptions, file_scores, score_files, study_files
+from metrics import exceptions, file_scores, study_files
 from metrics.models import Score, ScoringRun
 from metrics.scorers.errors import ModelUnavailableError, UntokenisedTextWarning
 from metrics.scorers.registry import build
@@ -258,7 +258,7 @@ def test_a_file_of_scores_signs_each_output(tmp_path):
     items, output = tmp_path / "items.jsonl", tmp_path / "scores.csv"
     items.write_text('{"item": "1", "system": "a", "response": "So it is."}\n')
     file_scores.score_file(path=items, scorers=[build("length")], output=output)
-    stored = {row.metric: (row.signature, row.value) for row in score_files.read_scores(output)}
+    stored = {row.metric: (row.signature, row.value) for row in file_scores.read_scores(output)}
     assert stored == {"length": (WORDS, 3.0), "length_characters": (CHARACTERS, 9.0)}
     again = file_scores.score_file(path=items, scorers=[build("length")], output=output)
     assert [one.n_computed for one in again.outputs] == [0, 0]

@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from presentation.formats import FORMATS
+from presentation.writers import FORMATS
 
 
 def compile_latex(document, folder):

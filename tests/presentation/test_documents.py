@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from presentation import formats, latex
+from presentation import latex, writers
 from presentation.documents import (
     MOST_COLUMNS_PRINTED,
     MOST_PRINTED,
@@ -15,7 +15,7 @@ from presentation.documents import (
     Table,
     cell_text,
 )
-from presentation.plain import records_csv, table_csv
+from presentation.writers import records_csv, table_csv
 from tests.presentation.latex import compile_latex
 
 
@@ -47,7 +47,7 @@ def test_a_table_too_long_or_too_wide_for_paper_is_a_file_beside_it(form):
     )
     wide = Table("wide", "Too wide", columns, [tuple(range(MOST_COLUMNS_PRINTED + 1))] * 2)
     long = Table("long", "Too long", columns[:1], [("x",)] * (MOST_PRINTED + 1))
-    files = formats.FORMATS[form](Document("Tables", [Section("All", [fits, wide, long])]))
+    files = writers.FORMATS[form](Document("Tables", [Section("All", [fits, wide, long])]))
     [text] = [content.decode() for name, content in files.items() if name.startswith("report.")]
     assert wide.file_note in text
     assert long.file_note in text
@@ -71,7 +71,7 @@ def test_a_table_too_long_or_too_wide_for_paper_is_a_file_beside_it(form):
 def test_the_headers_of_a_row_together_tell_it_from_all_others(rows, n_headers):
     columns = [Column(title, is_number=False) for title in ("Recommender", "User")]
     table = Table("t", "T", [*columns, Column("Mean")], rows)
-    html = formats.FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
+    html = writers.FORMATS["html"](Document("D", [Section("S", [table])]))["report.html"].decode()
     body = html[html.index("<tbody>") :].splitlines()[: len(rows)]
     headers = [re.findall(r'<th scope="row">(.*?)</th>', row) for row in body]
     assert headers == [[word for word in row[:n_headers] if word] for row in rows]

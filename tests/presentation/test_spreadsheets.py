@@ -4,7 +4,7 @@ import io
 import pandas as pd
 from hypothesis import given, strategies as st
 
-from presentation.spreadsheets import csv_parts, frame_csv, from_cell, to_cell
+from presentation.row_files import csv_parts, frame_csv, from_cell, to_cell
 
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 TEXTS = st.text(alphabet=st.sampled_from("'=+-@\t\r\n1. aé＝"), max_size=8)

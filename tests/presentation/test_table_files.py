@@ -4,7 +4,7 @@ import json
 import pyarrow.parquet as pq
 
 from presentation.documents import Column, Number, Table
-from presentation.table_files import TABLE_FORMS, write_table
+from presentation.writers import TABLE_FORMS, write_table
 
 TABLE = Table(
     "means",

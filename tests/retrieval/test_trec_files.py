@@ -4,7 +4,7 @@ import re
 import numpy as np
 import pytest
 
-from retrieval import source_files, trec_blocks
+from retrieval import stored_files, trec_blocks
 from retrieval.exceptions import TrecFileFaults
 from retrieval.trec_files import kind_of_file, read_assessors, read_qrels, read_run
 from retrieval.trec_layouts import RUN_COLUMNS, Layout
@@ -203,11 +203,11 @@ def test_ranks_that_contradict_scores_are_named_by_line(file):
         "t2 Q0 a 2 0.5 x\nt2 Q0 b 1 0.4 x\n"
     )
     run = read_run(file("a.run", text))
-    found = list(source_files.contradicting_lines(run, 20))
+    found = list(stored_files.contradicting_lines(run, 20))
     assert [line for line, _text in found] == [3, 5]
     named = [re.findall(r"\bt\d\b|[\d.]*\d", text) for _line, text in found]
     assert named == [["t1", "2", "0.95", "0.9", "1"], ["t2", "2", "0.5", "0.4", "1"]]
-    assert list(source_files.contradicting_lines(run, 1)) == found[:1]
+    assert list(stored_files.contradicting_lines(run, 1)) == found[:1]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from simulation import critics, drawn_products
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, Targets, targets_of
 from simulation.dialogues import DialogueLog, simulate
 from simulation.recommenders import EmbeddingRecommender
-from simulation.targets import Targets, targets_of
 from simulation.users import MetaUser
 from stats.arguments import Floats, Integers
 from tests.annotation.importing import command_output

@@ -5,10 +5,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accounts.models import Team, User
+from simulation.catalogue import NONE
 from simulation.models import StoredExperiment, StoredRecommender
 from simulation.stored_catalogues import drawn_products, read_stored, request_training
 from simulation.stored_experiments import Judged, create_experiment
-from simulation.targets import NONE
 from tests.simulation.conftest import neighbours
 from work import execution, models
 

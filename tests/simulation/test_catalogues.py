@@ -8,11 +8,10 @@ import pytest
 from django.core.management import CommandError
 
 from simulation import critics, exceptions, recommenders, users
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, from_judgments, targets_of
 from simulation.dialogues import simulate
 from simulation.drawn_products import KINDS, drawn_catalogue, stand_in_catalogue, title
 from simulation.product_files import read_fashion_iq, read_folder, read_shoes, read_sprite
-from simulation.targets import from_judgments, targets_of
 from tests.annotation.importing import command_output
 from tests.codes import refused, refused_naming
 from tests.simulation.conftest import line_catalogue, neighbours, write_qrels

@@ -9,11 +9,11 @@ import pytest
 
 from presentation.theme import rendered, themed
 from simulation import critics, drawn_products, figures, reports
+from simulation.catalogue import read_dialogues, targets_of
 from simulation.comparisons import causes, compare_all, sensitivity, with_share_judged
 from simulation.experiments import Settings, run_experiment
 from simulation.pages.forms import COMMON
 from simulation.recommenders import EmbeddingRecommender, RandomRecommender
-from simulation.targets import read_dialogues, targets_of
 from simulation.users import meta_sim_prob, meta_sim_tol, sim_base
 from stats.ranking import measure
 from tests.annotation.importing import command_output

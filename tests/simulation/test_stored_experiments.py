@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Team, User
 from accounts.teams import create_team
-from results import kinds, tables
+from results import kinds
 from results.computing import create_result
 from simulation import critics, exceptions, experiments, plans, stored_experiments, stored_results
 from simulation.comparisons import causes, compare_all, sensitivity
@@ -123,13 +123,13 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
 def test_a_long_table_is_read_across_its_parts(experiment, monkeypatch):
     monkeypatch.setattr("results.tables.ROWS_A_PART", 3)
     rows = [{"user": "ab"[number % 2], "value": number} for number in range(7)]
-    parts = dict(tables.pack_rows("long", {"user": "text", "value": "integer"}, rows))
+    parts = dict(kinds.pack_rows("long", {"user": "text", "value": "integer"}, rows))
     computed = kinds.Computed(parts=parts)
     result = create_result(subject=experiment, kind="x", form=1, fingerprint="", computed=computed)
     assert len(parts) == 3
     for after in range(9):
-        assert list(tables.read_rows(result, "long", after=after)) == rows[after:]
-    assert list(tables.read_rows(result, "long", user="a")) == rows[::2]
+        assert list(kinds.read_rows(result, "long", after=after)) == rows[after:]
+    assert list(kinds.read_rows(result, "long", user="a")) == rows[::2]
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from simulation import critics, plans
+from simulation.catalogue import targets_of
 from simulation.dialogues import simulate
-from simulation.targets import targets_of
 from simulation.users import MetaUser, meta_sim_prob, meta_sim_tol, sim_base
 from tests.codes import refused_naming
 from tests.simulation.conftest import (

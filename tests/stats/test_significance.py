@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from error_codes import InvalidValue
 from stats.correlation import bootstrap, correlation_at_level
-from stats.correlation.cells import complete_cells
+from stats.correlation.result import complete_cells
 from stats.significance import (
     Undecided,
     benjamini_hochberg,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from error_codes import InvalidValue
 from metrics import models, score_tables, study_scores
 from metrics.scorers.registry import build
-from presentation import html, numbers
+from presentation import numbers, writers
 from stats.ceilings import NoCeiling
 from stats.significance import holm, significance_clusters
 from tests.annotation.importing import command_output
@@ -313,7 +313,7 @@ def test_a_report_says_of_what_its_tests_are():
     document = full.full_report(results, title="t")
     [table] = [t for t in document.tables if t.name == "comparisons-q1"]
     assert text in table.note
-    assert text in html.document_html(document)
+    assert text in writers.document_html(document)
     assert HOSTILE.primary == ()
 
 

@@ -8,7 +8,7 @@ import pytest
 from presentation.theme import DARK, OKABE_ITO, rendered, themed
 from tests.codes import codes_of
 from validation.charts import metrics, systems
-from validation.charts.descriptions import (
+from validation.charts.systems import (
     curve_in_words,
     forest_in_words,
     heat_map_in_words,

@@ -17,11 +17,10 @@ from annotation.protocols.fields import KINDS
 from annotation.study_facts import Raters, simulation_notice
 from metrics import exceptions, study_scores
 from metrics.scorers.registry import build
-from presentation import plain
+from presentation import writers
 from presentation.documents import MOST_PRINTED, Column, Number, P, Table
-from presentation.formats import FORMATS
-from presentation.html import document_html
 from presentation.latex import document_latex, escape_breakable, escape_latex, table_latex
+from presentation.writers import FORMATS, document_html
 from results.models import Result
 from tests.annotation import importing, studies
 from tests.codes import codes_of, refused_naming
@@ -168,7 +167,7 @@ def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
     assert f"a: {reason}" in html
     assert "–<sup>a</sup>" in html
     assert r"--\textsuperscript{a}" in table_latex(correlations)
-    assert "– (a)" in plain.table_markdown(correlations)
+    assert "– (a)" in writers.table_markdown(correlations)
 
 
 OTHER = {
@@ -224,14 +223,14 @@ def test_every_number_with_a_signature_is_in_the_appendix_of_each_form(document,
     assert {text.removesuffix("…") + rules for text in shortened} <= whole
     text = FORMATS["csv"](document)["tables/signatures.csv"].decode()
     assert {row["Signature"] for row in csv.DictReader(StringIO(text))} == whole
-    stored = json.loads(plain.document_json(document))["tables"]["signatures"]["rows"]
+    stored = json.loads(writers.document_json(document))["tables"]["signatures"]["rows"]
     assert {row["Signature"] for row in stored} == whole
     latex = FORMATS["latex"](document)
     assert r"\input{tables/signatures.tex}" in latex["report.tex"].decode()
     assert len(appendix.rows) > MOST_PRINTED
     papers = [
         (latex["tables/signatures.tex"].decode(), escape_breakable, escape_latex),
-        (plain.document_markdown(document), plain.escape_markdown, plain.escape_markdown),
+        (writers.document_markdown(document), writers.escape_markdown, writers.escape_markdown),
     ]
     for paper, of_cell, of_note in papers:
         texts = [of_cell(cells[-1].text) for cells in appendix.cells]
@@ -279,7 +278,7 @@ def test_the_html_is_well_formed_whole_and_loads_nothing(html, document):
     assert "signatures" in [one.name for one in long]
     for link, one in zip(links, long, strict=True):
         content = gzip.decompress(b64decode(link.get("href").partition("base64,")[2])).decode()
-        assert content == plain.table_csv(one)
+        assert content == writers.table_csv(one)
     links = Links()
     links.feed(html)
     assert {link[:5] for link in links.addresses if not link.startswith("#")} == {"data:"}
@@ -288,16 +287,16 @@ def test_the_html_is_well_formed_whole_and_loads_nothing(html, document):
 
 
 def test_markdown_shows_hostile_names_and_json_and_csv_hold_every_record(document, content):
-    written = plain.document_markdown(document)
+    written = writers.document_markdown(document)
     assert "<script>" not in written.replace(r"\<script\>", "")
     assert r"a\_b \& \<script\> 100%" in written
     lines = [line for line in written.splitlines() if line.startswith("| ")]
     assert lines
     systems = table(document, "systems-q1")
-    block = plain.table_markdown(systems).splitlines()
+    block = writers.table_markdown(systems).splitlines()
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block if line.startswith("| ")}
     assert widths == {len(systems.columns) + 1}
-    content_of_file = json.loads(plain.document_json(document))
+    content_of_file = json.loads(writers.document_json(document))
     assert content_of_file["settings"] == content.settings.content()
     assert content_of_file["fingerprint"] == content.fingerprint
     records = content.rows(CorrelationRecord)
@@ -361,7 +360,7 @@ def test_tables_of_lmstyle_and_g_eval_have_their_numbers_and_mark_the_greatest(c
     bold = Table("t", "t", [Column("k"), Column("v")], layouts.mark_best(rows, keys=1))
     assert "<b>0.30</b>" in render_to_string("presentation/_table.html", {"table": bold})
     assert r"\textbf{0.30}" in table_latex(bold)
-    assert "**0.30**" in plain.table_markdown(bold)
+    assert "**0.30**" in writers.table_markdown(bold)
     first = content.inputs.score_sets[0]
     inputs = replace(content.inputs, score_sets=(first, replace(first, signature="NLL_1|v:2")))
     labels = results.TableResults("s", replace(content.report, inputs=inputs)).labels

@@ -1,6 +1,6 @@
 """Which metric agrees with human ratings: judgments beside scores, and what is sure of it.
 
-`report_from_tables` makes a report of plain tables, `validation.study_validation` of a study, and
+`report_from_tables` makes a report of plain tables, `validation.versions` of a study, and
 `validation.versions` stores it under a version. Its parts are tuples of the records in
 `validation.analysis.records`, and as JSON (`Results.content()`) lists under these names; a number
 that is undefined is None:
@@ -48,9 +48,8 @@ as the metric gave them.
 
 from validation.analysis.correlations import MetricAgreement
 from validation.analysis.material import Material
-from validation.analysis.panels import EVERY_CONDITION
 from validation.analysis.report import ValidationReport, report_from_tables
-from validation.analysis.settings import Settings
+from validation.analysis.settings import EVERY_CONDITION, Settings
 
 __all__ = [
     "EVERY_CONDITION",

@@ -5,20 +5,17 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any, cast, get_args
 
-import numpy as np
-
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.ceilings import Ceiling, NoCeiling, Reliability, ceilings, level_reliability, reliability
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.influence import cluster_variance
 from stats.correlation.item_limits import item_influences
-from stats.libraries import pd
+from stats.libraries import np, pd, scipy
 from stats.power_curves import items_needed, sample_size_curve
 from validation.analysis.material import Material
-from validation.analysis.panels import Panel
 from validation.analysis.records import CeilingRecord, PlanRecord
 from validation.analysis.replicates import is_of_too_many
-from validation.analysis.settings import Settings
+from validation.analysis.settings import Panel, Settings
 
 NO_SECOND_RATING = "no candidate has two ratings"
 OF_LABELS = "the human values are labels"
@@ -76,8 +73,6 @@ def share_limits(
     panel: Panel, number: int, value: float, ceiling: Ceiling, confidence: float
 ) -> tuple[float, float]:
     """Interval of the share of the ceiling; value and ceiling depend on the same items."""
-    from scipy import stats
-
     moved = ceiling.moved_by
     part = panel.of_systems() if ceiling.level == "system" else panel
     known = ~np.isnan(part.scores[number])
@@ -102,7 +97,7 @@ def share_limits(
     variance = cluster_variance(total.to_numpy(), code)
     if n_units < 2 or not variance > 0:
         return nan, nan
-    half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1)) * variance**0.5
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n_units - 1)) * variance**0.5
     return share - half, share + half
 
 
@@ -204,8 +199,7 @@ def _curve(
         n_studies=max(2, settings.n_resamples),
         rng=settings.seed,
     )
-    needed = items_needed(curve, POWER)
-    least = {_key(n): items for n, items in needed.itertuples(index=False)}
+    least = {_key(n): items for n, items in items_needed(curve, POWER).itertuples(index=False)}
     for row in curve.to_dict("records"):
         yield PlanRecord(
             **plain_values(

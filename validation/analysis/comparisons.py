@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.arguments import Floats
 from stats.correlation import Coefficient
 from stats.correlation.bootstrap import CHUNK
@@ -19,12 +19,10 @@ from stats.significance import (
     significance_clusters,
 )
 from stats.significance.resampled import ESTIMANDS, DifferenceLimits, difference_limits
-from validation.analysis.correlations import MetricAgreement
-from validation.analysis.new_systems import difference_for_new_systems
-from validation.analysis.panels import Panel
+from validation.analysis.correlations import MetricAgreement, difference_for_new_systems
 from validation.analysis.records import ComparisonRecord
 from validation.analysis.replicates import JOINT, is_of_too_many
-from validation.analysis.settings import Settings
+from validation.analysis.settings import Panel, Settings
 
 NO_RESAMPLES = "no_resamples"
 NO_SUCH_TEST = "no_such_test"
@@ -69,7 +67,6 @@ def _tested(
     test = test_of(rows[0], panel, settings)
     p_values = _p_values(rows, panel, settings, test)
     for (number, a), (other, b) in combinations(enumerate(rows), 2):
-        delta = a.correlation.value - b.correlation.value
         limits = _difference_limits(a, b, settings)
         yield {
             "question": a.question,
@@ -83,7 +80,7 @@ def _tested(
             "signature_b": b.signature,
             "value_a": a.correlation.value,
             "value_b": b.correlation.value,
-            "delta": delta,
+            "delta": a.correlation.value - b.correlation.value,
             "ci_low": limits.low,
             "ci_high": limits.high,
             "estimand": ESTIMANDS[settings.resample],
@@ -115,12 +112,11 @@ def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings)
 def _difference_limits(
     a: MetricAgreement, b: MetricAgreement, settings: Settings
 ) -> DifferenceLimits:
-    counts = [one.correlation.n_systems or 0 for one in (a, b)]
     return difference_limits(
         a.correlation.value - b.correlation.value,
         _gap(a.replicates, b.replicates),
         settings.resample,
-        min(counts),
+        min(one.correlation.n_systems or 0 for one in (a, b)),
         settings.confidence,
         n_units=_fewer(a.correlation.n_units, b.correlation.n_units),
     )
@@ -236,8 +232,7 @@ def item_swap_p_values(
     gaps = np.isnan(panel.scores)
     p_values: dict[tuple[int, int], float] = {}
     for pattern in np.unique(gaps, axis=0):
-        alike = np.flatnonzero((gaps == pattern).all(axis=1)).tolist()
-        pairs = list(combinations(alike, 2))
+        pairs = list(combinations(np.flatnonzero((gaps == pattern).all(axis=1)).tolist(), 2))
         p_values |= _swapped(panel, panel.scores, pairs, coefficient, settings)
     for a, b in combinations(range(len(panel.metrics)), 2):
         if (a, b) not in p_values:
@@ -287,7 +282,6 @@ def _difference(
 ) -> Floats:
     def mean(own: Any, other: Any) -> Floats:
         count = n_stays[..., own] + n_moves[..., other]
-        total = stays[..., own] + moves[..., other]
-        return np.asarray(total / np.where(count > 0, count, nan))
+        return np.asarray((stays[..., own] + moves[..., other]) / np.where(count > 0, count, nan))
 
     return mean(first, second) - mean(second, first)

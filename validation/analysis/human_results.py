@@ -6,11 +6,9 @@ from itertools import pairwise
 from math import isnan
 from typing import Literal
 
-import numpy as np
-
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.inference.crossed_means import mean_over_items_and_annotators
-from stats.libraries import pd
+from stats.libraries import np, pd, scipy
 from validation.analysis.rated_systems import Scale, rated_records
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 
@@ -231,11 +229,9 @@ def _best_first(records: list[RatedSystemRecord]) -> list[RatedSystemRecord]:
 
 
 def _chance(log_strength: float | None, apart: float) -> float | None:
-    from scipy.special import expit
-
     if log_strength is None or isnan(log_strength):
         return None
-    return float(expit(apart * log_strength))
+    return float(scipy.special.expit(apart * log_strength))
 
 
 def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:

@@ -7,13 +7,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-
 from error_codes import InvalidValue
 from stats.aggregation import aggregate
 from stats.arguments import Floats, Integers
-from stats.libraries import pd
-from validation.analysis.panels import (
+from stats.libraries import np, pd
+from validation.analysis.records import Inputs, LabelSourceRecord, ScoreSetRecord
+from validation.analysis.settings import (
     EVERY_CONDITION,
     MISSING,
     SCORED,
@@ -22,10 +21,9 @@ from validation.analysis.panels import (
     Metric,
     Panel,
     Scope,
+    Settings,
     system_codes,
 )
-from validation.analysis.records import Inputs, LabelSourceRecord, ScoreSetRecord
-from validation.analysis.settings import Settings
 
 # Reasons of judges for replies that have no grade, or none on the scale.
 UNREAD = re.compile(
@@ -112,9 +110,8 @@ class Material:
             conditions = panel.candidates["condition"].unique()
             if "condition" in scopes and len(conditions) > 1:
                 for number, name in enumerate(conditions, start=1):
-                    chosen = (panel.candidates["condition"] == name).to_numpy()
                     named = {"scope": "condition", "condition": str(name), "number": number}
-                    yield panel.part(chosen, **named)
+                    yield panel.part((panel.candidates["condition"] == name).to_numpy(), **named)
 
     def chosen(self, settings: Settings) -> pd.DataFrame:
         counts = self.judgments["round"] == settings.round
@@ -275,8 +272,7 @@ class Material:
 
 def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
     by_person = rows.groupby("annotator", observed=True)["value"]
-    varies = (by_person.transform("max") > by_person.transform("min")).to_numpy()
-    rows = rows[varies]
+    rows = rows[(by_person.transform("max") > by_person.transform("min")).to_numpy()]
     by_person = rows.groupby("annotator", observed=True)["value"]
     centred = rows["value"] - by_person.transform("mean")
     return rows.assign(value=centred / by_person.transform("std"))

@@ -6,11 +6,8 @@ from itertools import combinations
 from math import comb, nan
 from typing import Any, Literal
 
-import numpy as np
-
 from error_codes import CodedText
-from presentation.numbers import count_of
-from presentation.records import plain_values
+from presentation.numbers import count_of, plain_values
 from stats.inference.crossed_means import (
     SKEWED,
     MeanOfCells,
@@ -33,7 +30,7 @@ from stats.inference.two_systems import (
     share_at_one_end,
 )
 from stats.jackknife import is_uneven, uneven_notes
-from stats.libraries import pd
+from stats.libraries import np, pd
 from stats.significance import holm
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 
@@ -167,9 +164,8 @@ def _compared(
     )
     if scale != "interval" and (ordered := _in_order(rows, a)) is not None:
         shares, lead = ordered
-        mean = {"mean_difference": one.value}
         flips = {} if seed is None else _flips(rows, a, seed, ordered=True)
-        return row | mean | shares | flips, lead
+        return row | {"mean_difference": one.value} | shares | flips, lead
     values = {
         "delta": one.value,
         "se": one.se,

@@ -17,8 +17,7 @@ from stats.arguments import Floats, Integers
 from stats.correlation import Level, bootstrap
 from stats.correlation.coefficients import correlate_groups, row_values, signs, with_policy
 from stats.correlation.estimates import pooled_replicate
-from validation.analysis.panels import Panel
-from validation.analysis.settings import Settings
+from validation.analysis.settings import Panel, Settings
 
 JOINT = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
 OF_PAIRS = ("kendall", "kendall_c", "acc_eq")
@@ -271,8 +270,7 @@ def kendall_replicates(human: Floats, scores: Floats, item: Integers, weights: F
 def _untied(values: Floats, item: Integers, weights: Floats) -> Floats:
     """Twice the number of drawn pairs whose values differ."""
     order = Order.by(values, item)
-    size = np.bincount(item, minlength=weights.shape[1])
-    untied = np.square(weights @ size)
+    untied = np.square(weights @ np.bincount(item, minlength=weights.shape[1]))
     for start in range(0, len(weights), DRAWS_AT_ONCE):
         block = slice(start, start + DRAWS_AT_ONCE)
         counts = order.sums(np.ascontiguousarray(weights[block].T)[order.items])

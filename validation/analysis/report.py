@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 from error_codes import InvalidValue
-from presentation.records import group_values, plain_values
+from presentation.numbers import group_values, plain_values
 from stats.libraries import pd
 from validation.analysis.ceilings import (
     PanelCeiling,
@@ -20,7 +20,6 @@ from validation.analysis.correlations import (
     panel_rows,
 )
 from validation.analysis.material import Material
-from validation.analysis.panels import UNPARSED, Panel
 from validation.analysis.rated_systems import rated_records
 from validation.analysis.records import (
     CeilingRecord,
@@ -37,7 +36,7 @@ from validation.analysis.records import (
     SystemRecord,
     WorstRecord,
 )
-from validation.analysis.settings import POLICIES, Settings
+from validation.analysis.settings import POLICIES, UNPARSED, Panel, Settings
 from validation.analysis.systems import (
     disagreements,
     estimated_differences,
@@ -177,9 +176,8 @@ def _beside(
     estimate = row.correlation
     record, ceiling = ceilings.get(row.measure, (None, None))
     if ceiling is None or isnan(ceiling.attainable):
-        loo = None if record is None else record.leave_one_out
         none = dict.fromkeys(("attainable", "share_of_ceiling", "share_low", "share_high"))
-        return {**none, "leave_one_out": loo}
+        return {**none, "leave_one_out": None if record is None else record.leave_one_out}
     low, high = nan, nan
     if panel is not None:
         sources = [(metric.metric, metric.signature) for metric in panel.metrics]

@@ -6,9 +6,7 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any
 
-import numpy as np
-
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.arguments import Floats, sum_by
 from stats.correlation import CiMethod, bootstrap
 from stats.correlation.bootstrap import standard
@@ -17,10 +15,9 @@ from stats.correlation.result import tail_of
 from stats.inference.looks import confidence_at_look, p_of_look
 from stats.inference.powered_means import PredictionPowered
 from stats.inference.sampled_batches import sampled_mean
-from stats.libraries import pd
+from stats.libraries import np, pd, scipy
 from stats.significance import holm
 from validation.analysis.material import Design, Material
-from validation.analysis.panels import Metric, Panel
 from validation.analysis.rated_systems import MOST_SYSTEMS, untested_pairs
 from validation.analysis.records import (
     DisagreementRecord,
@@ -30,7 +27,7 @@ from validation.analysis.records import (
     SystemScoreRecord,
     WorstRecord,
 )
-from validation.analysis.settings import Settings
+from validation.analysis.settings import Metric, Panel, Settings
 
 
 def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
@@ -88,12 +85,10 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
 
 
 def ranks(values: Sequence[float]) -> Floats:
-    from scipy.stats import rankdata
-
     numbers = np.asarray(values, dtype=np.float64)
     ranking = np.full(len(numbers), nan)
     known = ~np.isnan(numbers)
-    ranking[known] = rankdata(-numbers[known])
+    ranking[known] = scipy.stats.rankdata(-numbers[known])
     return ranking
 
 
@@ -178,9 +173,8 @@ def worst_candidates(panel: Panel, settings: Settings) -> Iterator[WorstRecord]:
         residual = z_score - z_human
         order = np.argsort(-np.abs(residual), kind="stable")[: settings.n_worst]
         sign = 1 if metric.higher_is_better else -1
-        candidates = panel.candidates.iloc[known[order]]
         for rank, (at, candidate) in enumerate(
-            zip(order, candidates.to_dict("records"), strict=True), start=1
+            zip(order, panel.candidates.iloc[known[order]].to_dict("records"), strict=True), start=1
         ):
             yield WorstRecord(
                 question=panel.question,
@@ -271,9 +265,9 @@ def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame
 
 
 def p_of_no_difference(one: PredictionPowered) -> float:
-    from scipy import stats
-
-    return nan if isnan(one.se) else float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
+    return (
+        nan if isnan(one.se) else float(2 * scipy.stats.t.sf(abs(one.value) / one.se, one.freedom))
+    )
 
 
 def sampled_rows(
@@ -341,12 +335,10 @@ def _difference(
 
 def _look(rows: pd.DataFrame, settings: Settings) -> tuple[int, float]:
     """Number of drawn batches with ratings, and the confidence level after that many."""
-    drawn = rows[rows["human"].notna() & rows["probability"].notna()]
-    look = int(drawn["batch"].nunique())
-    level = confidence_at_look(
+    look = int(rows[rows["human"].notna() & rows["probability"].notna()]["batch"].nunique())
+    return look, confidence_at_look(
         min(max(look, 1), PLANNED_LOOKS), PLANNED_LOOKS, confidence=settings.confidence
     )
-    return look, level
 
 
 def _estimate(metric: Metric, rows: pd.DataFrame, level: float) -> PredictionPowered:

@@ -10,12 +10,12 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("validation/", endpoints.results.Validation.as_view(), name="validation"),
     path(
         "validation/best/",
-        endpoints.metric_results.BestMetricsEndpoint.as_view(),
+        endpoints.results.BestMetricsEndpoint.as_view(),
         name="best-metrics",
     ),
     path(
         "validation/<slug:kind>/",
-        endpoints.metric_results.ValidationRows.as_view(),
+        endpoints.results.ValidationRows.as_view(),
         name="validation-rows",
     ),
     path("disputes/", endpoints.results.Disputes.as_view(), name="disputes"),

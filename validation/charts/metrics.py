@@ -134,8 +134,7 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     with_value = base.transform_filter("isValid(datum.value)")
     spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
     room = alt.expr("width - scale('x', 0) - 6")
-    undefined = base.transform_filter("!isValid(datum.value)")
-    words = undefined.mark_text(align="left", dx=6, limit=room)
+    words = base.transform_filter("!isValid(datum.value)").mark_text(align="left", dx=6, limit=room)
     return [
         spans.encode(x=alt.X("ci_low:Q"), x2="ci_high:Q"),
         with_value.mark_point(opacity=1).encode(x=x, tooltip=tips),

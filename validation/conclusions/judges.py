@@ -7,20 +7,18 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annotation.readers.columns import open_table, refusing_tables, refusing_values
 from annotation.readers.label_tables import Kind, LabelTable, read_labels, settle_repeats
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns, Where
 from error_codes import CodedText
 from metrics.exceptions import ColumnsUnfit
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
 from stats.inference.annotator_wins import AlternativeTest, Level, Undecided
 from stats.inference.judge_soundness import Drift, judge_shift
-from stats.libraries import pd
+from stats.libraries import np, pd
 
 MAY_REPLACE = "may_replace"
 CANNOT_TELL = "cannot_tell"

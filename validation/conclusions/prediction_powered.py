@@ -6,14 +6,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annotation.readers.coded_table import Words, coded
 from annotation.readers.columns import open_table, refusing_tables, refusing_values
 from annotation.readers.label_tables import settle_outputs
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Where
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.inference.larger_studies import least_distinguishable
 from stats.inference.looks import Spending, confidence_at_look, p_of_look
 from stats.inference.powered_means import PredictionPowered, prediction_powered_mean
@@ -28,7 +26,7 @@ from stats.inference.powered_regression import (
     prediction_powered_regression,
 )
 from stats.inference.sampled_batches import sampled_mean
-from stats.libraries import pd
+from stats.libraries import np, pd
 from stats.significance import holm
 from validation.analysis.rated_systems import untested_pairs
 from validation.analysis.systems import p_of_no_difference, paired_systems

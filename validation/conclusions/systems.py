@@ -4,8 +4,6 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annotation.exceptions import TableRefused
 from annotation.readers.columns import (
     Table,
@@ -17,10 +15,10 @@ from annotation.readers.columns import (
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import MISSING, Reading
 from annotation.readers.shapes import Columns, Where, comparison_outcomes
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
-from stats.libraries import pd
+from stats.libraries import np, pd
 from validation.analysis.rated_systems import (
     INTERVALS_ALONE,
     RatedSystems,

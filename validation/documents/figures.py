@@ -15,20 +15,18 @@ from validation.analysis.records import (
     SystemRecord,
     plain,
 )
-from validation.charts.descriptions import (
-    curve_in_words,
-    forest_in_words,
-    heat_map_in_words,
-    ranks_in_words,
-    scatter_in_words,
-    significance_in_words,
-)
 from validation.charts.metrics import correlation_forest, correlation_heat_map, significance_matrix
 from validation.charts.systems import (
     HUMAN_RATINGS,
+    curve_in_words,
+    forest_in_words,
+    heat_map_in_words,
     human_metric_scatter,
     points_or_parts,
     power_curve,
+    ranks_in_words,
+    scatter_in_words,
+    significance_in_words,
     system_rank_bump,
 )
 from validation.documents.terms import reason_in_words, statistic
@@ -73,8 +71,7 @@ def heat_map_figure(
         {"scope": CONDITION} if over_conditions else {"scope": CONDITION if by else ALL, "by": by}
     )
     rows = _correlation_rows(results, level=level, coefficient=coefficient, **selection)
-    across = rows["part"] if over_conditions else rows["question"]
-    rows = rows.assign(question=across)
+    rows = rows.assign(question=rows["part"] if over_conditions else rows["question"])
     named = statistic(coefficient, level)
     by_conditions = _("Agreement of metrics with human ratings, by condition")
     by_questions = _("Agreement of metrics with human ratings, by question")

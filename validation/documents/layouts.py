@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from presentation.documents import Cell, Column, Number, P, Row, Table
-from presentation.records import group_values
+from presentation.numbers import group_values
 from validation.analysis.records import CorrelationRecord, SystemRecord
 from validation.documents.metric_tables import METRIC, QUESTION, SYSTEM
 from validation.documents.system_tables import human_mean
@@ -198,13 +198,12 @@ def lmstyle_scores(scores: Sequence[Record]) -> Table:
     records = {
         (row["metric"], row["signature"], row["condition"], row["system"]): row for row in scores
     }
-    systems = list(dict.fromkeys(row["system"] for row in scores))
     rows: list[Row] = [
         (
             system,
             *(_score_mean(records.get((*run, by, system))) for run, by in pairs),
         )
-        for system in systems
+        for system in dict.fromkeys(row["system"] for row in scores)
     ]
     columns = [Column(titles[run], group=condition or OVERALL) for run, condition in pairs]
     return Table(

@@ -94,11 +94,10 @@ def _family(settings: Settings, inputs: Inputs) -> str:
 def _judgments(settings: Settings) -> str:
     rejected = {"accepted": _("rejected ones left out"), "all": _("rejected ones counted too")}
     which = rejected.get(settings.judgments, settings.judgments)
-    ratings = {
+    how = {
         "raw": _("as given"),
         "zscore": _("turned into standard deviations from the mean of each annotator's own"),
-    }
-    how = ratings.get(settings.ratings, settings.ratings)
+    }.get(settings.ratings, settings.ratings)
     rule = CHOICES.get(settings.aggregation, settings.aggregation)
     of_version = ""
     if settings.protocol is not None:

@@ -5,8 +5,7 @@ from django.utils.translation import gettext as _, gettext_noop
 
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Row, Table
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -302,9 +301,8 @@ def _new_systems_limits(record: ComparisonRecord) -> Limits:
 
 
 def _new_systems_cell(record: ComparisonRecord) -> Number:
-    known = record.new_systems_low is not None
     return Number(
-        record.delta if known else None,
+        record.delta if record.new_systems_low is not None else None,
         3,
         *difference_within(record.delta, _new_systems_limits(record), record.coefficient),
         reason_in_words(record.new_systems_reason),
@@ -397,14 +395,13 @@ def sample_size_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) 
         for row in curve
         if row.is_pilot
     ]
-    titles = ("Measure", "Metric", "against")
     power = next((row.power_wanted for curve in curves for row in curve), 0.8)
     return Table(
         name="planning",
         caption=f"Items needed to tell two metrics apart with a power of {power:.0%}",
         columns=[
             QUESTION,
-            *(Column(title, is_number=False) for title in titles),
+            *(Column(title, is_number=False) for title in ("Measure", "Metric", "against")),
             Column("Ratings each"),
             Column("Power of as many items as here"),
             Column("Items needed"),

@@ -7,8 +7,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from error_codes import CodedText
 from presentation.documents import Number
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import (
     CeilingRecord,

@@ -9,8 +9,7 @@ from annotation.assignment_facts import AssignmentPrice
 from annotation.study_facts import Raters
 from error_codes import CodedText
 from presentation.documents import Column, Row, Section, Table
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
 from stats.inference.two_systems import FEWEST_OFF_END
 from stats.jackknife import is_uneven
 from validation.analysis.rated_systems import (
@@ -232,8 +231,7 @@ def _named(systems: list[str]) -> list[str]:
     if len(systems) <= MOST_NAMED:
         return systems
     rest = len(systems) - MOST_NAMED + 1
-    more = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
-    return [*systems[: MOST_NAMED - 1], more]
+    return [*systems[: MOST_NAMED - 1], ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}]
 
 
 def _notes(best: RatedSystemRecord) -> tuple[CodedText, ...]:

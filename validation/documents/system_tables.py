@@ -201,7 +201,6 @@ def estimated_means_table(results: Results, **of: str) -> Table:
 
 
 def estimated_differences_table(results: Results, **of: str) -> Table:
-    records = results.rows(EstimatedDifferenceRecord, **of)
     rows: list[Row] = [
         (
             row.question,
@@ -213,7 +212,7 @@ def estimated_differences_table(results: Results, **of: str) -> Table:
             row.n_labelled,
             row.n,
         )
-        for row in records
+        for row in results.rows(EstimatedDifferenceRecord, **of)
     ]
     return Table(
         name="estimated-differences",

@@ -23,8 +23,7 @@ from console.access import may
 from console.chart_values import Axis, Span
 from console.templatetags.numbers import coefficient, interval, p_text, percent
 from error_codes import CodedText
-from presentation.numbers import join_names
-from presentation.records import group_values
+from presentation.numbers import group_values, join_names
 from results.models import Result
 from validation.analysis.human_results import (
     ALL,
@@ -43,7 +42,7 @@ from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.result_kinds.human_results import (
+from validation.result_kinds.validation import (
     HumanResultsKind,
     StoredHumanResults,
     current_human_results,

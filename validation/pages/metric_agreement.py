@@ -12,7 +12,7 @@ from annotation.models import Study
 from console.chart_values import Axis, Span, correlation_axis
 from console.templatetags.numbers import coefficient as coefficient_text
 from presentation.documents import Figure, Table
-from presentation.records import group_values
+from presentation.numbers import group_values
 from results.models import ResultPart
 from validation.analysis.records import (
     CeilingRecord,

@@ -14,8 +14,7 @@ from console.access import may
 from console.pages.pictures import FORMS, picture_in
 from presentation.documents import Document, Figure, Section, Table
 from presentation.latex import escape_latex, table_latex
-from presentation.plain import records_csv
-from presentation.table_files import write_table
+from presentation.writers import records_csv, write_table
 from validation.heds import DATASHEETS
 from validation.paper import paper_document, paper_files, participants_section, result_sections
 from validation.study_report import zip_files

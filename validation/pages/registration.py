@@ -38,12 +38,12 @@ from validation.pages.result_sentences import (
     Scale,
     Standing,
 )
-from validation.result_kinds.human_results import (
+from validation.result_kinds.validation import (
     HumanResultsKind,
     StoredHumanResults,
     current_human_results,
+    current_version,
 )
-from validation.result_kinds.validation import current_version
 from validation.versions import StoredResults
 
 if TYPE_CHECKING:

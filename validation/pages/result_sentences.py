@@ -193,8 +193,7 @@ class Standing:
         return [*lines, *notes_of_share(self.systems[0])]
 
     def _alone(self) -> Iterator[CodedText]:
-        one = self.systems[0]
-        limits = self.scale.interval(one)
+        limits = self.scale.interval(self.systems[0])
         if limits:
             yield CodedText(
                 _(

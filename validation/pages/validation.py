@@ -30,8 +30,8 @@ from console.access import (
 from console.pages.pictures import FORMS, of_version, picture_in
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
-from metrics.pages.metric_forms import has_references, lacking_models, metrics_on_offer
-from presentation.plain import records_csv
+from metrics.pages.scoring import has_references, lacking_models, metrics_on_offer
+from presentation.writers import records_csv
 from results.models import Result, ResultPart
 from validation.analysis.records import (
     CeilingRecord,

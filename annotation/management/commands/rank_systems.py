@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from annotation.units import system_strengths
-from presentation.records import plain_records
+from presentation.numbers import plain_records
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from annotation.readers.tool_exports.entries import (
     number_of_text,
 )
 from error_codes import CodedText
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}
 

@@ -42,7 +42,7 @@ from annotation.readers.tool_exports.questions import (
 from annotation.readers.tool_exports.recognition import MTURK, POOLS, REGISTRY
 from annotation.readers.tool_exports.spans import read_doccano
 from error_codes import CodedText, require
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 Pass = tuple[str, str, int]
 READERS: dict[str, Callable[[Export], list[Entry]]] = {

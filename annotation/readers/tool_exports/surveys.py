@@ -31,7 +31,7 @@ from annotation.readers.tool_exports.entries import (
     texts,
 )
 from error_codes import CodedText, require
-from presentation.records import group_values
+from presentation.numbers import group_values
 
 SURVEY, OTHER = "survey", "other"
 # Qualtrics writes this between a question and one of several options.

@@ -11,8 +11,8 @@ from hits.crowd.simulated import FAULTS, simulate_answers, simulated_practice
 from hits.models import Batch
 from hits.qualification_tests import right_choices
 from hits.requirements import countries_of
+from presentation.numbers import group_values
 from presentation.progress import bar
-from presentation.records import group_values
 
 
 class Command(BaseCommand):

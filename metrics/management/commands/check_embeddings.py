@@ -8,7 +8,7 @@ from annotation.models import Study
 from metrics.management.options import some_draws
 from metrics.score_comparisons import ENCODERS, encoder_bias, encoder_pairs
 from metrics.scorer_options import chosen_scorers
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 
 
 class Command(BaseCommand):

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from encryption import UndecryptableSecret
-from metrics.judge_connections import reencrypt_judge_connections
+from metrics.scoring_requests import reencrypt_judge_connections
 from presentation.numbers import count_of
 
 

@@ -214,8 +214,7 @@ def most_usage(messages: Messages, n: int, max_tokens: int) -> Usage:
     >>> most_usage([{"role": "user", "content": "Hello there!"}], n=2, max_tokens=5)
     Usage(prompt_tokens=4, completion_tokens=10)
     """
-    prompt = sum(estimated_tokens(message["content"]) for message in messages)
-    return Usage(prompt, n * max_tokens)
+    return Usage(sum(estimated_tokens(message["content"]) for message in messages), n * max_tokens)
 
 
 def _failure(state: RetryCallState) -> TransientError:

@@ -265,8 +265,7 @@ class GEval(EndpointJudge):
     ) -> None:
         super().__init__(client, honours_n=honours_n)
         self.settings = read_settings(settings) if isinstance(settings, str) else settings
-        used = check_template("form", self.settings.form_in_use, FORM_FIELDS)
-        self.needs = used & NEEDED_FIELDS
+        self.needs = check_template("form", self.settings.form_in_use, FORM_FIELDS) & NEEDED_FIELDS
 
     @property
     def signature(self) -> str:

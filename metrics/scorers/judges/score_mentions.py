@@ -207,8 +207,7 @@ def _mentions(text: str, low: float, high: float, aspect: str) -> Iterator[Menti
             elif is_closed or is_level:
                 yield mention
         elif (is_closed or is_level) and is_alone:
-            is_corrected = words.CORRECTION.search(before) is not None
-            yield mention._replace(is_labeled=is_corrected)
+            yield mention._replace(is_labeled=words.CORRECTION.search(before) is not None)
 
 
 def _value(

@@ -87,13 +87,12 @@ def fill(text: str, example: Example, **fields: str) -> str:
     >>> fill("$aspect: $response", Example(item="1", system="a", response="$5"), aspect="Tone")
     'Tone: $5'
     """
-    dialogue = "\n".join(part for part in (example.context, example.response) if part)
     texts = {
         "response": example.response,
         "context": example.context or "",
         "reference": example.reference or "",
         "condition": example.condition or "",
-        "dialogue": dialogue,
+        "dialogue": "\n".join(part for part in (example.context, example.response) if part),
     }
     return Template(text).substitute(texts | fields)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from replications.gallery import Gallery, Reproduced, gallery
 
 BEGIN, END = "<!-- gallery: python manage.py published_studies -->", "<!-- end of gallery -->"
@@ -59,8 +59,7 @@ def with_table(text: str, computed: Gallery) -> str:
 
 def table(computed: Gallery) -> str:
     cells = (_cells(number, row) for number, row in enumerate(computed.rows, start=1))
-    lines = [HEAD, ("---",) * len(HEAD), *cells]
-    rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    rows = "".join(f"| {' | '.join(line)} |\n" for line in [HEAD, ("---",) * len(HEAD), *cells])
     signatures = (f"{number}. `{row.signature}`\n" for number, row in enumerate(computed.rows, 1))
     return f"{rows}\n{SIGNATURES}\n\n{''.join(signatures)}"
 

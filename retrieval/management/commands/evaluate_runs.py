@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.plain_table import positive
 from annotation.readers.drafts import FileReadings
 from presentation.progress import bar
-from results.shown import ShownResult
+from results.pages import ShownResult
 from retrieval.evaluated_runs import evaluation_text
 from retrieval.evaluation import evaluate_runs
 from retrieval.management.options import (
@@ -20,8 +20,7 @@ from retrieval.management.options import (
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.reuse.machine import compare_machine
-from retrieval.reuse.pool import read_groups
-from retrieval.reuse.records import MachineComparison, Reusability, Sample
+from retrieval.reuse.pool import MachineComparison, Reusability, Sample, read_groups
 from retrieval.reuse.reusability import reusability
 from retrieval.trec_files import read_qrels, read_run
 from retrieval.weighted_means import read_weights, weighted_means

@@ -55,9 +55,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, pool: Path, **options: Any) -> None:
         readings = FileReadings()
-        table = _table(pool, options, readings.add(pool))
         lint = lint_pool(
-            table,
+            _table(pool, options, readings.add(pool)),
             catalogue=named_catalogue(options["catalogue"], readings),
             quotas=dict(options["quota"]) or None,
             per_topic=options["per_topic"],

@@ -6,7 +6,11 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from presentation.files import write_whole
 from presentation.numbers import count_of
-from retrieval.derived_files import RULES, merged, qrels_lines
+from retrieval.derived_files import (
+    RULES,
+    merged,
+    qrels_lines,
+)
 from retrieval.management.options import file_readings
 from retrieval.trec_files import read_assessors
 from retrieval.trec_layouts import is_simulated_name

@@ -104,8 +104,7 @@ def _values(
         path, column = options["targets"], options["column"]
         targets, values = read_target_values(path, column, report=readings.add(path))
         return column, targets, values, f"file:{path.name}"
-    catalogue = named_catalogue(options["catalogue"], readings)
-    sources = read_sources(options, catalogue, readings)
+    sources = read_sources(options, named_catalogue(options["catalogue"], readings), readings)
     if len(sources) != 1:
         raise CommandError("--predictor looks at one source: name one --run or one of embeddings.")
     [source] = sources

@@ -7,8 +7,7 @@ from django.core.management.base import CommandParser
 from annotation.management.plain_table import natural, positive
 from simulation.catalogue import Catalogue
 from simulation.management.dialogue_import import DialogueImportCommand
-from simulation.outcome_items import outcome_items
-from simulation.recorded_studies import DialogueItems
+from simulation.recorded_studies import DialogueItems, outcome_items
 
 
 class Command(DialogueImportCommand):

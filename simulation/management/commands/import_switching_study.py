@@ -6,11 +6,10 @@ from django.core.management.base import CommandParser
 
 from annotation.management.plain_table import natural, positive
 from annotation.relevance import relevance_sources
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, from_judgments
 from simulation.management.dialogue_import import DialogueImportCommand
 from simulation.recorded_dialogues import switching_items
 from simulation.recorded_studies import DialogueItems
-from simulation.targets import from_judgments
 
 
 class Command(DialogueImportCommand):

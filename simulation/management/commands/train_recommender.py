@@ -50,10 +50,9 @@ class Command(BaseCommand):
             catalogue = named_catalogue(options["catalogue"], seed=options["seed"])
             captions, readings = options["captions"], FileReadings()
             report = readings.add(captions) if captions else None
-            critic = named_critic(catalogue, captions, report=report)
             checkpoint = train(
                 catalogue,
-                critic,
+                named_critic(catalogue, captions, report=report),
                 _settings(options),
                 output,
                 start_from=start_from,

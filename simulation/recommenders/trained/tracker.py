@@ -43,8 +43,6 @@ class Tracker(nn.Module):
         return self._scaled(self.item(features))
 
     def step(self, state: Tensor, shown: Tensor, critique: Tensor) -> Tensor:
-        import torch
-
         said = self.critique(critique)
         joined = shown + said if self.join == "sum" else torch.cat([shown, said], dim=1)
         after: Tensor = self.cell(self.response(joined), state)
@@ -163,15 +161,13 @@ class Trainer:
 
     def _supervised(self, batch: Batch) -> Tensor:
         """Nearer to the target than to any other item, by a margin."""
-        from torch.nn import functional
-
         dialogue, terms = self._begin(batch), []
         for _ in range(self.settings.n_turns):
             query, _critique = self._turn(dialogue, batch)
             other = self._any(len(query), batch)
             near = squared(query, dialogue.points[batch.target])
             far = squared(query, dialogue.points[other])
-            terms.append(functional.relu(near - far + self.settings.margin).mean())
+            terms.append(nn.functional.relu(near - far + self.settings.margin).mean())
             dialogue.shown = self._next(dialogue, query, batch)
         return torch.stack(terms).mean()
 
@@ -224,15 +220,13 @@ class Trainer:
 
     def _evaluated(self, batch: Batch) -> Tensor:
         """EGE: the policy's cross-entropy, and how far values are from reward and next value."""
-        from torch.nn import functional
-
         terms, rewards, queries, critiques = self._policy(batch, one_more=True)
         values = [
             self.tracker.worth(query, torch.stack(critiques[: turn + 1], dim=1))
             for turn, query in enumerate(queries)
         ]
         errors = [
-            functional.smooth_l1_loss(now, reward + self.settings.discount * after.detach())
+            nn.functional.smooth_l1_loss(now, reward + self.settings.discount * after.detach())
             for now, after, reward in zip(values, values[1:], rewards, strict=False)
         ]
         if self.settings.policy_terms == "last turn":
@@ -246,8 +240,6 @@ class Trainer:
 
         With `one_more` there is a query and a critique beyond the last turn.
         """
-        from torch.nn import functional
-
         dialogue = self._begin(batch)
         terms, rewards, queries, critiques = [], [], [], []
         for turn in range(self.settings.n_turns + one_more):
@@ -260,7 +252,7 @@ class Trainer:
                 choices = torch.cat([batch.target[:, None], listed], dim=1)
                 likeness = (query[:, None, :] * dialogue.points[choices]).sum(dim=2)
                 logits = likeness / self.settings.temperature
-                terms.append(functional.cross_entropy(logits, _zeros(logits), reduction="none"))
+                terms.append(nn.functional.cross_entropy(logits, _zeros(logits), reduction="none"))
                 first = dialogue.points[nearest(query.detach(), dialogue.points.detach(), 1)[:, 0]]
                 rewards.append((first * target).sum(dim=1).detach())
             dialogue.shown = self._next(dialogue, query, batch)
@@ -290,9 +282,7 @@ def target_ranks(query: Tensor, points: Tensor, target: Tensor) -> Tensor:
 
 
 def _first_of(logits: Tensor) -> Tensor:
-    from torch.nn import functional
-
-    return functional.cross_entropy(logits, _zeros(logits))
+    return nn.functional.cross_entropy(logits, _zeros(logits))
 
 
 def _zeros(logits: Tensor) -> Tensor:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import is_zipfile
 
 import numpy as np
+import torch  # noqa: TID253
 
-from simulation.catalogue import Catalogue
+from simulation.catalogue import Catalogue, Targets, drawn_starts, filled
 from simulation.critics import Critic
 from simulation.dialogues import simulate
 from simulation.exceptions import CheckpointUnfit
@@ -23,13 +24,9 @@ from simulation.recommenders.trained.settings import (
     settings_from,
 )
 from simulation.recommenders.trained.tracker import Batch, Tracker, TrainedRecommender, Trainer
-from simulation.targets import Targets, drawn_starts, filled
 from simulation.users import sim_base
 from stats.arguments import Integers
 from stats.ranking import measure
-
-if TYPE_CHECKING:
-    import torch
 
 MOST_VALIDATED = 200
 # Longer gradients are scaled down to it: recurrent networks otherwise diverge now and then.
@@ -54,8 +51,6 @@ def train(
     GRU-RL starts from a supervised checkpoint, `start_from`. Each epoch's draws depend on the
     seed and its number alone.
     """
-    import torch
-
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     items = items_of(catalogue, critic, seed=settings.seed, device=device)
     checkpoint = _begin(items, settings, path, start_from)
@@ -132,8 +127,6 @@ def _first(checkpoint: Checkpoint, start_from: Path | None) -> dict[str, torch.T
 def _tracker(
     items: Items, settings: TrainingSettings, parameters: dict[str, torch.Tensor]
 ) -> Tracker:
-    import torch
-
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         tracker = Tracker(items.features.shape[1], items.critic.width, settings)
@@ -144,8 +137,6 @@ def _tracker(
 
 
 def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Optimizer:
-    import torch
-
     if settings.freeze_items:
         tracker.item.requires_grad_(False)
     trained = [parameter for parameter in tracker.parameters() if parameter.requires_grad]
@@ -153,8 +144,6 @@ def _optimiser(tracker: Tracker, settings: TrainingSettings) -> torch.optim.Opti
 
 
 def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> float:
-    import torch
-
     losses = []
     for batch in _batches(trainer, epoch):
         optimiser.zero_grad()
@@ -167,8 +156,6 @@ def _epoch(trainer: Trainer, optimiser: torch.optim.Optimizer, epoch: int) -> fl
 
 
 def _batches(trainer: Trainer, epoch: int) -> Iterator[Batch]:
-    import torch
-
     settings, n = trainer.settings, len(trainer.training)
     rng = torch.Generator().manual_seed(settings.seed * 1_000_003 + epoch)
     order = torch.randperm(n, generator=rng)
@@ -186,10 +173,9 @@ def _state(tracker: Tracker) -> dict[str, torch.Tensor]:
 def validation(tracker: Tracker, items: Items, settings: TrainingSettings) -> float:
     """Mean nDCG@10 over turns with SimBase, of held-out targets."""
     recommender = TrainedRecommender(tracker, items.catalogue, settings)
-    targets = held_out(items.catalogue, items.validation[:MOST_VALIDATED], seed=settings.seed)
     log = simulate(
         items.catalogue,
-        targets,
+        held_out(items.catalogue, items.validation[:MOST_VALIDATED], seed=settings.seed),
         [sim_base()],
         recommender,
         items.critic,
@@ -234,8 +220,6 @@ class Checkpoint:
 
     def write(self, path: Path) -> None:
         """Atomic, so that a killed process leaves the previous one."""
-        import torch
-
         partial = path.with_name(f"{path.name}.partial")
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}
         torch.save(content | {"settings": self.settings.record(), "format": FORMAT}, partial)
@@ -267,8 +251,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _loaded(path: Path) -> Any:
-    import torch
-
     unfit = f"{path.name} cannot be read as a checkpoint: "
     try:
         with path.open("rb") as file:
@@ -315,8 +297,6 @@ def read_recommender(
 
 def load_parameters(tracker: Tracker, parameters: dict[str, Any], problem: str) -> None:
     """Raises CheckpointUnfit if they are of another network, or not finite."""
-    import torch
-
     try:
         tracker.load_state_dict(parameters)
     except (RuntimeError, TypeError, AttributeError):

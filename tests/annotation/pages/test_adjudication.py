@@ -19,7 +19,7 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from presentation.spreadsheets import from_cell
+from presentation.row_files import from_cell
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.codes import codes_on
 from tests.console import pages, work

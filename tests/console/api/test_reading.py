@@ -14,7 +14,7 @@ from tests.console.team_study import ASSIGNMENT_ID, WORKER_ID
 from tests.hits.pages.test_costs import MOST_REPEATS, MOST_STATEMENTS
 from validation.analysis.records import CorrelationRecord
 from validation.pages.human_results import view_questions
-from validation.result_kinds.human_results import HumanResultsKind
+from validation.result_kinds.validation import HumanResultsKind
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

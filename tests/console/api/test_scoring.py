@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.roles import Scope
-from metrics import judge_connections, models
+from metrics import models, scoring_requests
 from tests.console.api.conftest import program_of
 from tests.console.api.test_writing import done
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
@@ -37,7 +37,7 @@ def judge(foreign, settings, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def connection(study, users, judge):
-    return judge_connections.connect_judge(
+    return scoring_requests.connect_judge(
         team=study.team,
         name="Ours",
         base_url=judge.base_url,

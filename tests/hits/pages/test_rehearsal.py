@@ -31,7 +31,7 @@ from tests.console.work import work_off
 from tests.hits.test_answers import EVERY_KIND, W
 from validation.analysis.human_results import ALL
 from validation.documents.rated_systems import is_told_apart
-from validation.result_kinds.human_results import HumanResultsKind, StoredHumanResults
+from validation.result_kinds.validation import HumanResultsKind, StoredHumanResults
 from work.exceptions import JobStopped
 from work.execution import RunningJob, run_job
 

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.test import Client
 
-from benchmarks.fake_prolific import hooks
+from benchmarks.fake_prolific import world as hooks
 from marketplace import clock
 from marketplace.models import Assignment, RecruiterConnection, RecruiterEvent, Session
 from marketplace.recruiting.calls import call_recruiters, delete_old_events, follow_all_events

@@ -13,8 +13,8 @@ from django.core.management import CommandError
 from accounts.roles import Scope
 from results import kinds, models
 from results.computing import compute_result
+from results.kinds import Count, Estimate, Table, Text, sentence
 from results.settings import Choice, Flag, Inputs, Number, setting
-from results.tables import Count, Estimate, Table, Text, sentence
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import Collection
 from retrieval.result_kinds.base import CollectionKind

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry
-from results import models, shown
+from results import models, pages
 from retrieval.collections import remove_collection
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile
@@ -101,7 +101,7 @@ def test_tables_are_handed_out_as_csv_latex_and_json(rosa, tracks):
     left_out = rosa.get(f"{TABLES}/reuse/left-out.csv").content.decode()
     titles, *lines = csv.reader(io.StringIO(left_out))
     assert len(titles) == len(set(titles))
-    effects = shown.ShownResult(models.Result.objects.get(kind="reuse")).rows["left_out"]
+    effects = pages.ShownResult(models.Result.objects.get(kind="reuse")).rows["left_out"]
     names = "mean mean_without change ci_low ci_high rank rank_without judged judged_without"
     for column, name in enumerate(names.split(), start=5):
         cells = [line[column] for line in lines]
@@ -135,12 +135,12 @@ def test_a_chart_stands_on_its_page_with_words_data_and_files(rosa, tracks, page
         qrels = {row["qrels"] for row in data}
         stored = {
             (one["run"], one["qrels"]): one["mean"]
-            for one in shown.ShownResult(version).rows["rankings"]
+            for one in pages.ShownResult(version).rows["rankings"]
             if one["measure"] == "nDCG@10" and one["qrels"] in qrels
         }
         drawn = {(row["run"], row["qrels"]): float(row["mean"]) for row in data}
         assert drawn == pytest.approx(stored)
     if page == "audit":
-        findings = shown.ShownResult(models.Result.objects.get(kind="audit")).rows["findings"]
+        findings = pages.ShownResult(models.Result.objects.get(kind="audit")).rows["findings"]
         counted = {(one["file"], one["n"]) for one in findings}
         assert {(row["file"], int(row["n"])) for row in data} == counted

@@ -11,7 +11,7 @@ from annotation.models import Study
 from hits.models import Batch, Connection
 from metrics.scorers.checkpoints import locate
 from results.models import Result
-from retrieval import source_files, stored_files
+from retrieval import stored_files
 from retrieval.collections import link_studies
 from retrieval.models import CollectionFile, FileFit, PoolFinding
 from retrieval.pages.candidates import LISTED
@@ -348,7 +348,7 @@ def test_the_page_has_a_model_make_a_vector_of_each_text(rosa, with_texts):
     assert make_vectors(rosa, with_texts).url == POOLS
     file = with_texts.files.embeddings().get()
     assert (file.name, file.n_documents, file.n_dimensions) == (f"{MODEL}-texts", 3, 384)
-    with stored_files.files_on_disk([file]) as (path,), source_files.vectors_of(path) as vectors:
+    with stored_files.files_on_disk([file]) as (path,), stored_files.vectors_of(path) as vectors:
         assert vectors.names == ["d0", "d1", "d2"]
         expected = SentenceTransformer(str(locate(MODEL)), device="cpu").encode(TITLES[:3])
         np.testing.assert_allclose(vectors.array, expected, atol=1e-5)

@@ -14,7 +14,7 @@ from tests.console.filled import scored_study
 from tests.presentation.latex import compile_folder
 from tests.validation.pages.test_results_page import clear_study, close_study
 from validation.paper import letters_of
-from validation.result_kinds.human_results import StoredHumanResults, current_human_results
+from validation.result_kinds.validation import StoredHumanResults, current_human_results
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

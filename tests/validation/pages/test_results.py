@@ -11,8 +11,7 @@ from tests.annotation.importing import command_output
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import CorrelationRecord, plain
-from validation.result_kinds.human_results import HumanResultsKind
-from validation.result_kinds.validation import ValidationKind
+from validation.result_kinds.validation import HumanResultsKind, ValidationKind
 from validation.versions import StoredResults
 
 pytestmark = pytest.mark.django_db

@@ -19,8 +19,8 @@ from tests.codes import codes_of
 from tests.console import filled, pages
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord, plain
 from validation.documents.terms import CUT, on_scale
-from validation.result_kinds.human_results import current_human_results
 from validation.result_kinds.report import ReportKind
+from validation.result_kinds.validation import current_human_results
 from validation.versions import StoredResults, list_validations
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]

@@ -12,8 +12,8 @@ from annotation.management.plain_table import (
     reading_of,
 )
 from metrics.management.options import draws, once, share, some_draws
+from presentation.numbers import group_values
 from presentation.progress import bar
-from presentation.records import group_values
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test
 from validation.plain_table import (

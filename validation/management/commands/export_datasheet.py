@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.exceptions import FolderUnusable
 from annotation.models import Study
 from annotation.result_kinds.agreement import AgreementKind
-from presentation.formats import make_folder, write_files
+from presentation.writers import make_folder, write_files
 from validation.heds import (
     DATASHEETS,
     datasheet_file,

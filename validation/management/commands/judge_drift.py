@@ -13,7 +13,7 @@ from annotation.management.plain_table import (
     reading_of,
 )
 from metrics.management.options import number
-from presentation.records import group_values
+from presentation.numbers import group_values
 from validation.conclusions.judges import DriftColumns, drift_of_file
 
 # Exit code for a judge that drifted; 1 and 2 are errors.

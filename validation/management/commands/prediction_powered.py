@@ -12,7 +12,7 @@ from annotation.management.plain_table import (
     reading_of,
 )
 from metrics.management.options import share
-from presentation.records import group_values
+from presentation.numbers import group_values
 from stats.inference.looks import Spending
 from stats.inference.powered_quantiles import PoweredCoefficient
 from validation.conclusions.prediction_powered import (

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.assignment_facts import assignment_price
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
-from presentation.formats import FORMATS, make_folder, write_files
+from presentation.writers import FORMATS, make_folder, write_files
 from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 

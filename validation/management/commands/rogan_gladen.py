@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural, positive
 from metrics.management.options import share
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.inference.rogan_gladen import CorrectedShare, Uninformative, corrected_share
 
 COUNTS = {

@@ -8,7 +8,7 @@ from annotation.readers.columns import refusing_values
 from annotation.readers.label_tables import read_labels
 from annotation.readers.policies import Reading
 from annotation.readers.shapes import Columns
-from presentation.records import plain_values
+from presentation.numbers import plain_values
 from stats.inference.generalisability import Decision, decision_study
 from stats.inference.variance_components import RESIDUAL, Components, variance_components
 
@@ -82,8 +82,7 @@ def _plans(components: Components) -> Iterator[Decision]:
     if not components.components.get(RESIDUAL, 0.0) > 0:  # nothing that more ratings would lower
         return
     levels = components.levels
-    cells = levels["item"] * levels.get("system", 1)
-    each = max(round(components.n_ratings / cells), 1)
+    each = max(round(components.n_ratings / (levels["item"] * levels.get("system", 1))), 1)
     sizes = [(int(f * levels["item"]), each) for f in FACTORS] if "system" in levels else []
     sizes += [(levels["item"], each + more) for more in (0, 1, 3)]
     for n_items, n_annotators in dict.fromkeys(sizes):
