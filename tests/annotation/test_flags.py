@@ -3,17 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import call_command
 
-from annotation.evidence import (
-    FAR,
-    FAST,
-    PASTED,
-    SAME,
-    Effort,
-    measured_efforts,
-    read_events,
-    server_times,
-    with_preceding,
-)
+from annotation import evidence
 from annotation.exceptions import AnnotationError, ImportRefused, StudyUnfit
 from annotation.flags import (
     count_judgments_change,
@@ -174,24 +164,24 @@ def test_careful_or_lone_work_has_no_flag(study):
 
 def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
     [flag] = flags(study, add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31))
-    assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
+    assert (flag.name, flag.value, flag.typical) == (evidence.FAST, 31, 120)
     assert flag.n_careful_hit == 0
     assert flag.n_careful >= 4
     # The time in sight counts where it was measured.
     idle = add(study, "Fay", "d0", (10, 30, 60, 90), seconds=900, active_seconds=20)
-    assert names(study, idle) == [FAST]
+    assert names(study, idle) == [evidence.FAST]
 
 
 def test_answers_unlike_those_of_others_are_flagged(study):
     flat = add(study, "Eve", "d0", (50, 50, 50, 50), seconds=120)
-    [flag] = [one for one in flags(study, flat) if one.name == SAME]
+    [flag] = [one for one in flags(study, flat) if one.name == evidence.SAME]
     assert (flag.value, flag.typical) == (1, 0.25)
     Submission.objects.filter(pk=flat).delete()
     pasted = add(study, "Gus", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
-    assert names(study, pasted) == [PASTED]
+    assert names(study, pasted) == [evidence.PASTED]
     Submission.objects.filter(pk=pasted).delete()
     [flag] = flags(study, add(study, "Fay", "d0", (90, 60, 30, 10), seconds=120))
-    assert flag.name == FAR
+    assert flag.name == evidence.FAR
     assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
 
 
@@ -236,14 +226,14 @@ START = datetime(2026, 11, 29, tzinfo=UTC)
     ],
 )
 def test_events_are_bounded_and_those_that_nobody_can_read_left_out(content):
-    assert read_events(content) == []
+    assert evidence.read_events(content) == []
     expected = [(0.5, "input"), (2, "seen", 3, 8)]
-    assert read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == expected
-    assert len(read_events([[1.0, "blur"]] * 10_000)) == 300
+    assert evidence.read_events([[0.5, "input"], "noise", [2, "seen", 3, 8]]) == expected
+    assert len(evidence.read_events([[1.0, "blur"]] * 10_000)) == 300
 
 
 def test_the_events_are_summed_up():
-    events = read_events(
+    events = evidence.read_events(
         [
             [1.5, "input"],
             [3.0, "hide"], [5.0, "show"], [6.0, "hide"], [6.5, "show"], [9.0, "hide"],
@@ -252,7 +242,7 @@ def test_the_events_are_summed_up():
             [9.0, "typing", 40, 38, 180, 90],
         ]
     )  # fmt: skip
-    effort = Effort(60, 60, 55, events=events)
+    effort = evidence.Effort(60, 60, 55, events=events)
     assert effort.first_input_seconds == 1.5
     assert effort.hidden_seconds == 2.5
     assert (effort.n_typed, effort.n_pasted) == (40, 42)
@@ -273,30 +263,30 @@ def test_the_events_are_summed_up():
     ],
 )
 def test_unusual_work_alone_has_a_sign(signs, events, n_characters):
-    assert Effort(60, 60, 55, events=events, n_characters=n_characters).signs == signs
+    assert evidence.Effort(60, 60, 55, events=events, n_characters=n_characters).signs == signs
 
 
 def test_the_shorter_of_the_measured_and_the_reported_time_counts():
-    assert Effort(900, 900, 20).seconds == 20
-    assert Effort(1.5, 1.5, 95).seconds == 1.5
-    assert Effort(95, 0.5, 95).seconds == 0.5
-    assert Effort(40, 40, None).seconds == 40
-    assert Effort(None, None, 30).seconds == 30
+    assert evidence.Effort(900, 900, 20).seconds == 20
+    assert evidence.Effort(1.5, 1.5, 95).seconds == 1.5
+    assert evidence.Effort(95, 0.5, 95).seconds == 0.5
+    assert evidence.Effort(40, 40, None).seconds == 40
+    assert evidence.Effort(None, None, 30).seconds == 30
 
 
 @pytest.mark.parametrize(
     ("effort", "is_contradictory"),
     [
-        (Effort(60, 60, 60), False),
-        (Effort(60, 60, 61.5), False),  # marketplaces report whole seconds
-        (Effort(60, 60, 63), True),
-        (Effort(60, 60, 30, reported_seconds=70), True),
-        (Effort(95, 1, 95), True),
-        (Effort(95, 1, 8), False),
-        (Effort(120, 60, 120), False),  # two windows side by side
-        (Effort(None, None, 95), False),  # of a file: nobody measured it
-        (Effort(1, 1, 95, is_simulated=True), False),
-        (Effort(1, 1, 1, is_simulated=True, has_unproved_mark=True), True),
+        (evidence.Effort(60, 60, 60), False),
+        (evidence.Effort(60, 60, 61.5), False),  # marketplaces report whole seconds
+        (evidence.Effort(60, 60, 63), True),
+        (evidence.Effort(60, 60, 30, reported_seconds=70), True),
+        (evidence.Effort(95, 1, 95), True),
+        (evidence.Effort(95, 1, 8), False),
+        (evidence.Effort(120, 60, 120), False),  # two windows side by side
+        (evidence.Effort(None, None, 95), False),  # of a file: nobody measured it
+        (evidence.Effort(1, 1, 95, is_simulated=True), False),
+        (evidence.Effort(1, 1, 1, is_simulated=True, has_unproved_mark=True), True),
     ],
 )
 def test_which_times_contradict_each_other(effort, is_contradictory):
@@ -323,7 +313,7 @@ def test_the_server_measures_from_accepting_or_from_the_submission_before():
         row(6, None, 99, annotator=2),
         row(7, 0, 200, annotator=2),
     ]
-    assert server_times(rows) == {1: 95, 2: 1, 3: 1, 4: 30, 5: 98, 6: None, 7: 101}
+    assert evidence.server_times(rows) == {1: 95, 2: 1, 3: 1, 4: 30, 5: 98, 6: None, 7: 101}
 
 
 def test_the_effort_of_one_submission_needs_only_the_one_before():
@@ -336,9 +326,9 @@ def test_the_effort_of_one_submission_needs_only_the_one_before():
         one.accepted_at, one.seconds = START, 60.0 + position
         one.submitted_at = START + timedelta(seconds=one.seconds) if position else None
         one.save()
-    efforts = measured_efforts(study)
+    efforts = evidence.measured_efforts(study)
     assert len({effort.server_seconds for effort in efforts.values()}) > 2
     for one in submissions:
-        keys = with_preceding(one)
+        keys = evidence.with_preceding(one)
         assert len(keys) <= 2
-        assert measured_efforts(study, pk__in=keys)[one.pk] == efforts[one.pk]
+        assert evidence.measured_efforts(study, pk__in=keys)[one.pk] == efforts[one.pk]

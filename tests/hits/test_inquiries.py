@@ -7,13 +7,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits import connections
-from hits.contacts import (
-    answer_inquiry,
-    connections_with_workers,
-    fetch_inquiries,
-    send_replies,
-)
+from hits import connections, contacts
 from hits.exceptions import DecisionRefused
 from hits.models import Inquiry
 from hits.pages.todos import inquiry_decision
@@ -48,11 +42,11 @@ def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
     assert sent.status_code == 302
     for text in ("", " ", "x" * 4097):
         assert write(ann, hit.hit_id, text)[2].status_code == 200
-    assert connections_with_workers() == [batch.connection]
+    assert contacts.connections_with_workers() == [batch.connection]
     run_job(request_job(kind="collect_appeals").pk)
     row = Inquiry.objects.of(study).unanswered().get()
     assert (row.hit, row.text, row.worker.worker_id) == (hit, QUESTION, ann.worker_id)
-    assert fetch_inquiries(connection=batch.connection) == 0
+    assert contacts.fetch_inquiries(connection=batch.connection) == 0
     # The requester answers from Review.
     rosa = User.objects.create_user("rosa")
     give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=None)
@@ -65,8 +59,8 @@ def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
     assert desk.post(f"{path}{row.pk}/", {"answer": " "}).status_code == 302
     assert desk.post(f"{path}{row.pk}/", {"answer": ANSWER}).status_code == 302
     with refused(DecisionRefused, "answered_already"):
-        answer_inquiry(inquiry=row, answer="No.", actor=rosa, study=study)
-    assert (send_replies(study=study), send_replies(study=study)) == (1, 0)
+        contacts.answer_inquiry(inquiry=row, answer="No.", actor=rosa, study=study)
+    assert (contacts.send_replies(study=study), contacts.send_replies(study=study)) == (1, 0)
     assert ANSWER in desk.get(path).content.decode()
     thread = [each.text for each in http.get(address).context["thread"]]
     assert thread == [ANSWER, QUESTION]
@@ -89,20 +83,20 @@ def test_only_messages_about_hits_of_the_connection_are_kept(batch, study, ann):
         "messages": []
     }
     batch.hits.update(hit_id="3ANOTHER")
-    assert fetch_inquiries(connection=connection) == 0
+    assert contacts.fetch_inquiries(connection=connection) == 0
     assert not Inquiry.objects.exists()
 
 
 @pytest.mark.slow
 def test_a_refused_answer_says_why_and_can_be_tried_again(batch, study, ann):
     write(ann, hit_on(batch, "d0").hit_id)
-    fetch_inquiries(connection=batch.connection)
+    contacts.fetch_inquiries(connection=batch.connection)
     WorkerMessage.objects.all().delete()  # as if the account was erased
     row, rosa = Inquiry.objects.get(), User.objects.create_user("rosa")
-    answer_inquiry(inquiry=row, answer=ANSWER, actor=rosa, study=study)
-    assert send_replies(study=study) == 0
+    contacts.answer_inquiry(inquiry=row, answer=ANSWER, actor=rosa, study=study)
+    assert contacts.send_replies(study=study) == 0
     row.refresh_from_db()
     assert row.problem
     write(ann, hit_on(batch, "d0").hit_id)
     assert retry_refused(study=study) == 1
-    assert send_replies(study=study) == 1
+    assert contacts.send_replies(study=study) == 1

@@ -18,18 +18,9 @@ from marketplace.documents.constraints import MOST_PATTERN_SECONDS
 from marketplace.documents.questions import parse_question_form
 from marketplace.hits.assignments import accept_hit
 from tests.codes import codes_on, refused
+from tests.marketplace import forms
 from tests.marketplace.conformance.refusals import turk_code
 from tests.marketplace.conftest import HIT
-from tests.marketplace.forms import (
-    FULL_FORM,
-    LETTERS,
-    OTHER,
-    TWO_OR_THREE,
-    form,
-    free_text,
-    question,
-    selection,
-)
 from tests.marketplace.test_worker_site import text_of
 
 # Of FULL_FORM: style, colours, room, shop, price, reason, code.
@@ -44,7 +35,7 @@ GOOD = {
 
 @pytest.fixture
 def hit(mturk):
-    created = mturk.create_hit(**HIT | {"Question": FULL_FORM}, MaxAssignments=2)
+    created = mturk.create_hit(**HIT | {"Question": forms.FULL_FORM}, MaxAssignments=2)
     return models.Hit.objects.get(public_id=created["HIT"]["HITId"])
 
 
@@ -108,7 +99,7 @@ def test_good_answers_are_collected_and_submitting_again_changes_nothing(
 
 
 def test_auto_accept_leads_from_a_form_to_the_next_hit(mturk, ada, hit, submit_path):
-    mturk.create_hit(**HIT | {"Question": FULL_FORM})
+    mturk.create_hit(**HIT | {"Question": forms.FULL_FORM})
     ada.post(f"{submit_path.removesuffix('submit/')}auto-accept/", {"auto_accept": "on"})
     location = ada.post(submit_path, GOOD).headers["Location"]
     held = models.Assignment.objects.get(status="Accepted")
@@ -188,7 +179,7 @@ def answers_of(filled):
 
 
 def test_answers_are_written_with_the_requesters_own_identifiers():
-    filled = fill(FULL_FORM, **ANSWERS, room=["1"], shop__other=["At a fair"])
+    filled = fill(forms.FULL_FORM, **ANSWERS, room=["1"], shop__other=["At a fair"])
     assert filled.is_valid
     identifier = "<QuestionIdentifier>{}</QuestionIdentifier>".format
     assert answers_of(filled) == [
@@ -218,10 +209,10 @@ def test_answers_are_written_with_the_requesters_own_identifiers():
     ],
 )
 def test_an_answer_outside_its_limits_is_named_with_its_numbers(name, answer, code, numbers):
-    (wrong,) = fill(FULL_FORM, **ANSWERS | {name: [answer]}).complaints
+    (wrong,) = fill(forms.FULL_FORM, **ANSWERS | {name: [answer]}).complaints
     assert (wrong.question.identifier, wrong.complaint.code) == (name, code)
     assert re.findall("[0-9]+", wrong.complaint) == numbers
-    assert name != "code" or wrong.complaint in LETTERS  # the requester's own words
+    assert name != "code" or wrong.complaint in forms.LETTERS  # the requester's own words
 
 
 @pytest.mark.parametrize(
@@ -229,11 +220,11 @@ def test_an_answer_outside_its_limits_is_named_with_its_numbers(name, answer, co
     [("price", "1"), ("price", "500"), ("price", " 7 "), ("reason", "Brass"), ("code", "aBc")],
 )
 def test_an_answer_at_its_limits_is_accepted(name, answer):
-    assert fill(FULL_FORM, **ANSWERS | {name: [answer]}).is_valid
+    assert fill(forms.FULL_FORM, **ANSWERS | {name: [answer]}).is_valid
 
 
 def test_selections_are_counted():
-    xml = form(question("q", selection(*"abcd", counts=TWO_OR_THREE)))
+    xml = forms.form(forms.question("q", forms.selection(*"abcd", counts=forms.TWO_OR_THREE)))
     for chosen, code, numbers in (
         (["0"], "too_few_choices", ["2", "1"]),
         (["0", "1", "2", "3"], "too_many_choices", ["3", "4"]),
@@ -242,11 +233,13 @@ def test_selections_are_counted():
         assert wrong.complaint.code == code
         assert re.findall("[0-9]+", wrong.complaint) == numbers
     assert fill(xml, q=["0", "3"]).is_valid
-    xml = form(question("q", selection(*"abc", counts=TWO_OR_THREE), required=False))
+    xml = forms.form(
+        forms.question("q", forms.selection(*"abc", counts=forms.TWO_OR_THREE), required=False)
+    )
     assert fill(xml).is_valid
     assert answers_of(fill(xml)) == []
     assert complaints(xml, q=["0"])
-    xml = form(question("q", selection("a", "b", other=OTHER)))
+    xml = forms.form(forms.question("q", forms.selection("a", "b", other=forms.OTHER)))
     assert complaints(xml, q=["other"]) == {"q": "unanswered"}
     assert complaints(xml, q=["0"], q__other=["and this"]) == {"q": "too_many_choices"}
     assert complaints(xml, q=["other"], q__other=["x" * 21]) == {"q": "too_long"}
@@ -255,14 +248,16 @@ def test_selections_are_counted():
 
 @pytest.mark.parametrize("value", ["9", "-1", "a", "other", "", "0x0"])
 def test_choices_that_were_not_offered_are_none(value):
-    assert complaints(form(question("q", selection("a", "b"))), q=[value]) == {"q": "unanswered"}
+    assert complaints(forms.form(forms.question("q", forms.selection("a", "b"))), q=[value]) == {
+        "q": "unanswered"
+    }
 
 
 # Regular expressions: what they may cost when they are read and searched for
 
 
 def with_patterns(*expressions):
-    return question("q", free_text("".join(map(pattern, expressions))))
+    return forms.question("q", forms.free_text("".join(map(pattern, expressions))))
 
 
 def pattern(expression):
@@ -280,9 +275,9 @@ LARGE_PATTERNS = [
 @pytest.mark.parametrize("expression", LARGE_PATTERNS)
 def test_a_pattern_that_would_be_large_once_compiled_is_refused_before(expression):
     other = f"<OtherSelection><Constraints>{pattern(expression)}</Constraints></OtherSelection>"
-    for part in (with_patterns(expression), question("q", selection("a", other=other))):
+    for part in (with_patterns(expression), forms.question("q", forms.selection("a", other=other))):
         with refused(exceptions.InvalidQuestion, "patterns_too_large"):
-            parse_question_form(form(part))
+            parse_question_form(forms.form(part))
 
 
 COMMON_PATTERNS = [
@@ -323,15 +318,15 @@ def measure(program):
 )
 def test_a_pattern_that_cannot_be_read_is_refused(expression, code):
     with refused(exceptions.InvalidQuestion, code):
-        parse_question_form(form(with_patterns(expression)))
+        parse_question_form(forms.form(with_patterns(expression)))
 
 
 def test_a_form_has_a_limited_number_of_patterns_of_a_few_megabytes():
-    parts = [question(f"q{n}", free_text(pattern("a") * 25)) for n in range(5)]
-    parse_question_form(form(*parts[:4]))
+    parts = [forms.question(f"q{n}", forms.free_text(pattern("a") * 25)) for n in range(5)]
+    parse_question_form(forms.form(*parts[:4]))
     with refused(exceptions.InvalidQuestion, "too_many_patterns"):
-        parse_question_form(form(*parts))
-    parse_question_form(form(with_patterns(*COMMON_PATTERNS)))
+        parse_question_form(forms.form(*parts))
+    parse_question_form(forms.form(with_patterns(*COMMON_PATTERNS)))
     before = measure("import marketplace.documents.constraints")
     assert measure(COMPILE_LARGEST) - before < 100
 
@@ -339,12 +334,12 @@ def test_a_form_has_a_limited_number_of_patterns_of_a_few_megabytes():
 def test_wrong_forms_are_refused_when_they_are_made_and_a_hit_with_a_frame_has_none(
     mturk, ada, worker
 ):
-    xml = form(with_patterns("(?:a|b){1000000}"))
+    xml = forms.form(with_patterns("(?:a|b){1000000}"))
     assert turk_code(mturk.create_hit, **HIT | {"Question": xml}) == "XMLParseError"
     test = {"Name": "A test", "Description": "Of patterns", "QualificationTypeStatus": "Active"}
     code = turk_code(mturk.create_qualification_type, **test, Test=xml, TestDurationInSeconds=60)
     assert code == "XMLParseError"
-    bad = form(question("q", free_text("<Length minLength='x'/>")))
+    bad = forms.form(forms.question("q", forms.free_text("<Length minLength='x'/>")))
     assert turk_code(mturk.create_hit, **HIT | {"Question": bad}) == "XMLParseError"
     assert not models.Hit.objects.exists()
     mturk.create_hit(**HIT)
@@ -353,22 +348,24 @@ def test_wrong_forms_are_refused_when_they_are_made_and_a_hit_with_a_frame_has_n
 
 
 def test_a_pattern_that_never_ends_holds_nobody_up():
-    xml = form(question("q", free_text("<AnswerFormatRegex regex='^(a|a)*$'/>")))
+    xml = forms.form(forms.question("q", forms.free_text("<AnswerFormatRegex regex='^(a|a)*$'/>")))
     assert fill(xml, q=["a" * 60 + "b"]).is_valid
     slow = "<AnswerFormatRegex regex='(a|a)*$'/>" * 10
-    questions = [question(f"q{number}", free_text(slow)) for number in range(9)]
+    questions = [forms.question(f"q{number}", forms.free_text(slow)) for number in range(9)]
     values = {f"q{number}": ["a" * 60 + "b"] for number in range(9)}
     began = time.thread_time()
-    assert fill(form(*questions), **values).is_valid
+    assert fill(forms.form(*questions), **values).is_valid
     assert time.thread_time() - began < 3 * MOST_PATTERN_SECONDS
     slow, other = (f"<AnswerFormatRegex regex='{each}'/>" for each in ("^(a|a)*$", "^b"))
-    xml = form(question("q", free_text(slow)), question("r", free_text(other)))
+    xml = forms.form(
+        forms.question("q", forms.free_text(slow)), forms.question("r", forms.free_text(other))
+    )
     (wrong,) = fill(xml, q=["a" * 60 + "b"], r=["c"]).complaints
     assert (wrong.question.identifier, wrong.complaint.code) == ("r", "wrong_form")
 
 
 def test_a_form_of_before_the_limits_is_explained_to_workers(mturk, ada):
-    mturk.create_hit(**HIT | {"Question": form(with_patterns("a"))})
-    models.Hit.objects.update(question=form(with_patterns("(?:a|b){1000000}")))
+    mturk.create_hit(**HIT | {"Question": forms.form(with_patterns("a"))})
+    models.Hit.objects.update(question=forms.form(with_patterns("(?:a|b){1000000}")))
     page = ada.get(f"/worker/hits/{models.Hit.objects.get().public_id}/")
     assert (page.status_code, page.context["code"]) == (409, "patterns_too_large")

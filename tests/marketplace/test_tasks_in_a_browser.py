@@ -8,26 +8,22 @@ from playwright.sync_api import expect
 
 from marketplace.models import Assignment
 from tests.browsers import opened_page, wait_until
-from tests.marketplace import conftest
-from tests.marketplace.forms import (
-    FULL_FORM,
-    OTHER,
-    TWO_OR_THREE,
-    form,
-    free_text,
-    question,
-    selection,
-)
+from tests.marketplace import conftest, forms
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-FORM = form(
+FORM = forms.form(
     "<Overview><Title>Judge a lamp</Title><Text>Think of your own hall.</Text></Overview>",
-    question("style", selection("plain", "ornate")),
-    question("colours", selection("red", "green", "blue", counts=TWO_OR_THREE, style="checkbox")),
-    question("room", selection("hall", "attic", style="dropdown", other=OTHER)),
-    question("price", free_text("<IsNumeric minValue='1' maxValue='500'/>")),
-    question("reason", free_text("", "<NumberOfLinesSuggestion>3</NumberOfLinesSuggestion>")),
+    forms.question("style", forms.selection("plain", "ornate")),
+    forms.question(
+        "colours",
+        forms.selection("red", "green", "blue", counts=forms.TWO_OR_THREE, style="checkbox"),
+    ),
+    forms.question("room", forms.selection("hall", "attic", style="dropdown", other=forms.OTHER)),
+    forms.question("price", forms.free_text("<IsNumeric minValue='1' maxValue='500'/>")),
+    forms.question(
+        "reason", forms.free_text("", "<NumberOfLinesSuggestion>3</NumberOfLinesSuggestion>")
+    ),
 )
 CROWD_FORM = """<!doctype html><html lang="en"><title>Task</title>
 <script src="https://assets.crowd.aws/crowd-html-elements.js"></script>
@@ -374,7 +370,7 @@ def test_a_page_elsewhere_and_a_forms_pictures_are_loaded(page, mturk):
     external = mturk.create_hit(**conftest.HIT | {"Question": conftest.EXTERNAL_QUESTION})["HIT"][
         "HITId"
     ]
-    form_hit = mturk.create_hit(**conftest.HIT | {"Question": FULL_FORM})["HIT"]["HITId"]
+    form_hit = mturk.create_hit(**conftest.HIT | {"Question": forms.FULL_FORM})["HIT"]["HITId"]
     page.goto(f"/worker/hits/{external}/")
     heading = page.frame_locator("iframe#task").get_by_role("heading", name="A study")
     expect(heading).to_be_visible()

@@ -27,17 +27,8 @@ from retrieval.exports.qrels import (
 )
 from retrieval.models import PoolStudy
 from retrieval.study_files import write_released_layout
+from tests.annotation import studies
 from tests.annotation.importing import command_output
-from tests.annotation.studies import (
-    ACCEPTABLE,
-    add_candidates,
-    alternatives_study,
-    rate,
-    rated_study,
-    rating_study,
-    tick,
-    ticked_study,
-)
 from tests.codes import refused, refused_naming
 
 pytestmark = pytest.mark.django_db
@@ -51,10 +42,12 @@ def graded_study(categories=None, **fields):
     as_categories = {"kind": "category", "level": "nominal", "scale_max": 3} | fields
     as_categories["categories"] = GRADES if categories is None else categories
     models.Question.objects.create(study=study, name="relevance", wording="?", **as_categories)
-    add_candidates(study.items.create(key="t1", context="A query", position=0), ("a", "b", "c"))
-    rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
-    rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
-    rate(study, "Cyd", "t1", {"a": 3, "b": 1, "c": 3})
+    studies.add_candidates(
+        study.items.create(key="t1", context="A query", position=0), ("a", "b", "c")
+    )
+    studies.rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
+    studies.rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
+    studies.rate(study, "Cyd", "t1", {"a": 3, "b": 1, "c": 3})
     return study
 
 
@@ -71,8 +64,8 @@ def test_grades_of_several_assessors_become_one_by_a_rule(rule, grades):
 
 def test_what_nobody_can_judge_or_was_asked_is_pooled_and_not_judged():
     assert lines(graded_study(), with_unjudged=True)[-1] == "t1 0 c -1"
-    study = alternatives_study()
-    rate(study, "Ann", "boot", {"clog": 1})
+    study = studies.alternatives_study()
+    studies.rate(study, "Ann", "boot", {"clog": 1})
     # Nobody judged the gown: a topic without a judgment would count as 0 in every mean.
     assert lines(study, with_unjudged=True) == ["boot 0 clog 1", "boot 0 pump -1", "boot 0 flat -1"]
     assert lines(study) == ["boot 0 clog 1"]
@@ -118,15 +111,15 @@ def test_values_without_a_grade_are_refused():
     made = make_label_set(question=study.question(), rule=Rule("mean"))
     with refused(exceptions.StudyUnfit, "value_no_grade"):
         qrels_of(label_source(made.label_set))
-    rate(study, "Dee", "t1", {"a": 1.5})
+    studies.rate(study, "Dee", "t1", {"a": 1.5})
     with refused(exceptions.StudyUnfit, "value_no_grade"):
         lines(study)
     with refused(exceptions.StudyUnfit, "not_graded"):
-        judgment_source(rating_study())
+        judgment_source(studies.rating_study())
 
 
 def test_sizes_are_counted_with_the_target_and_without():
-    study = ticked_study()
+    study = studies.ticked_study()
     record = sizes_of(judgment_source(study)).record()
     assert (record["n_assessed"], record["n_with_relevant"], record["mean_relevant"]) == (2, 1, 2)
     assert record["mean_relevant_with_target"] == 3
@@ -135,11 +128,11 @@ def test_sizes_are_counted_with_the_target_and_without():
 
 
 def test_each_assessor_and_round_has_a_group_of_its_own():
-    study = alternatives_study(pools={"boot": ("clog", "pump")})
-    tick(study, "Ann", "boot", {"clog"})
-    tick(study, "Bob", "boot", set())
-    tick(study, "Ann", "boot", {"pump"}, round=2)
-    tick(study, "Eve", "boot", {"pump"}, status="rejected")
+    study = studies.alternatives_study(pools={"boot": ("clog", "pump")})
+    studies.tick(study, "Ann", "boot", {"clog"})
+    studies.tick(study, "Bob", "boot", set())
+    studies.tick(study, "Ann", "boot", {"pump"}, round=2)
+    studies.tick(study, "Eve", "boot", {"pump"}, status="rejected")
     of_clog = "boot Ann clog 1\nboot Bob clog 0\nboot Ann.2 clog 0\n"
     of_pump = "boot Ann pump 0\nboot Bob pump 0\nboot Ann.2 pump 1\n"
     assert "".join(assessor_lines(judgment_source(study))) == of_clog + of_pump
@@ -157,8 +150,8 @@ def test_assessors_answers_that_say_nothing_are_unjudged_and_labels_become_qrels
 
 
 def test_an_assessor_s_name_with_a_space_is_refused():
-    study = alternatives_study()
-    tick(study, "Ann Lee", "boot", set())
+    study = studies.alternatives_study()
+    studies.tick(study, "Ann Lee", "boot", set())
     with refused(exceptions.StudyUnfit, "space_in_name"):
         list(assessor_lines(judgment_source(study)))
 
@@ -168,9 +161,9 @@ def table(rows):
 
 
 def test_each_line_leads_to_the_judgments_that_it_was_made_of():
-    study = alternatives_study(pools={"boot": ("clog", "pump", "flat")})
-    first = rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
-    second = rate(study, "Bob", "boot", {"clog": 0})
+    study = studies.alternatives_study(pools={"boot": ("clog", "pump", "flat")})
+    first = studies.rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
+    second = studies.rate(study, "Bob", "boot", {"clog": 0})
     source = judgment_source(study, rule="any", with_unjudged=True)
     ids = {first.pk: ("H1", "A1")}
     rows = table(provenance_rows(source, find_ids=lambda submissions: ids))
@@ -186,8 +179,8 @@ def test_each_line_leads_to_the_judgments_that_it_was_made_of():
 
 
 def test_decisions_that_override_a_rule_are_named():
-    study = alternatives_study(pools={"boot": ("clog",)})
-    tick(study, "Ann", "boot", set())
+    study = studies.alternatives_study(pools={"boot": ("clog",)})
+    studies.tick(study, "Ann", "boot", set())
     senior = get_user_model().objects.create_user("senior")
     judged = {"candidate": study.items.get().candidates.get(), "question": study.question()}
     models.Adjudication.objects.create(value=1, decided_by=senior, **judged)
@@ -206,7 +199,7 @@ def test_imported_batches_keep_the_ids_of_their_hits(tmp_path):
 
 
 def reasoned_study():
-    study = ticked_study()
+    study = studies.ticked_study()
     models.Submission.objects.filter(item__key="boot").update(justification=BOOT)
     models.Submission.objects.filter(item__key="gown").update(justification=GOWN)
     submission = models.Submission.objects.get(item__key="boot")
@@ -244,9 +237,11 @@ def test_reasons_are_rows_with_a_grade_and_are_counted_by_terms(tmp_path):
 
 
 def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path):
-    study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("coat", "clog")})
-    tick(study, "Ann", "boot", {"clog", "flat"})
-    tick(study, "Bob", "gown", set())
+    study = studies.alternatives_study(
+        pools={"boot": ("clog", "pump", "flat"), "gown": ("coat", "clog")}
+    )
+    studies.tick(study, "Ann", "boot", {"clog", "flat"})
+    studies.tick(study, "Bob", "gown", set())
     files = write_released_layout(judgment_source(study), tmp_path / "released")
     pools, alternatives, numbers = (path.read_text().splitlines() for path in files)
     item = study.items.get(key="boot").pk
@@ -269,9 +264,9 @@ def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path):
 
 
 def test_several_assessors_are_named_in_the_released_layout(tmp_path):
-    study = alternatives_study(pools={"boot": ("clog",)})
-    tick(study, "Ann", "boot", {"clog"})
-    tick(study, "Bob", "boot", set())
+    study = studies.alternatives_study(pools={"boot": ("clog",)})
+    studies.tick(study, "Ann", "boot", {"clog"})
+    studies.tick(study, "Bob", "boot", set())
     files = write_released_layout(judgment_source(study), tmp_path)
     rows = list(csv.DictReader(io.StringIO(files[0].read_text())))
     assert [(row["WorkerId"], row["top1"]) for row in rows] == [("Ann", "True"), ("Bob", "False")]
@@ -279,8 +274,8 @@ def test_several_assessors_are_named_in_the_released_layout(tmp_path):
 
 
 def test_items_have_their_numbers_in_a_catalogue(tmp_path):
-    study = alternatives_study(pools={"boot": ("clog",)})
-    tick(study, "Ann", "boot", {"clog"})
+    study = studies.alternatives_study(pools={"boot": ("clog",)})
+    studies.tick(study, "Ann", "boot", {"clog"})
     catalogue = tmp_path / "names.txt"
     catalogue.write_text("sock\nclog\nboot\n")
     files = write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
@@ -295,8 +290,8 @@ def test_items_have_their_numbers_in_a_catalogue(tmp_path):
 
 def test_the_released_layout_names_the_document_that_a_topic_is_about(tmp_path, collection):
     """Topic 2 is about boot, which is in its own pool and was ticked; and its pool as a file."""
-    study = alternatives_study(pools={"2": ("clog", "boot")})
-    tick(study, "Ann", "2", {"clog", "boot"})
+    study = studies.alternatives_study(pools={"2": ("clog", "boot")})
+    studies.tick(study, "Ann", "2", {"clog", "boot"})
     pool = tmp_path / "pool.csv"
     pool.write_text("topic,target,docno\n2,boot,clog\n2,boot,boot\n")
     catalogue = tmp_path / "catalogue.csv"
@@ -347,12 +342,14 @@ def test_the_command_writes_all_files_and_makes_a_label_set_of_a_model_of_assess
 @pytest.fixture
 def judged_by_three():
     """Clog ticked by three of three, pump by two, flat by one; of four, coat by two."""
-    study = alternatives_study(pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)})
-    tick(study, "Ann", "boot", {"clog", "pump", "flat"})
-    tick(study, "Bob", "boot", {"clog", "pump"})
-    tick(study, "Cyd", "boot", {"clog"})
+    study = studies.alternatives_study(
+        pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)}
+    )
+    studies.tick(study, "Ann", "boot", {"clog", "pump", "flat"})
+    studies.tick(study, "Bob", "boot", {"clog", "pump"})
+    studies.tick(study, "Cyd", "boot", {"clog"})
     for person, ticked in (("Ann", {"coat"}), ("Bob", {"coat"}), ("Cyd", set()), ("Dee", set())):
-        tick(study, person, "gown", ticked)
+        studies.tick(study, person, "gown", ticked)
     return study
 
 
@@ -373,12 +370,12 @@ def test_a_rule_makes_one_of_several_annotators(judged_by_three, rule, relevant)
 
 
 def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
-    study = ticked_study()
+    study = studies.ticked_study()
     lines = {rule: list(study_qrels(study, rule=rule).lines()) for rule in RULES}
     assert lines["majority"] == lines["any"] == lines["all"]
     boot, gown = ["boot 0 clog 1\n", "boot 0 pump 1\n", "boot 0 flat 0\n"], ["skirt", "coat"]
     assert lines["majority"] == [*boot, *(f"gown 0 {docno} 0\n" for docno in gown)]
-    tick(study, "Bob", "boot", {"flat"}, round=2)
+    studies.tick(study, "Bob", "boot", {"flat"}, round=2)
     text = "".join(study_qrels(study, round=2).lines())
     assert text == "boot 0 clog 0\nboot 0 pump 0\nboot 0 flat 1\n"
     assert study_qrels(study, round=1).n_lines == 5
@@ -387,30 +384,30 @@ def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
 
 
 def test_pairs_that_nobody_judged_and_rejected_ticks_do_not_count():
-    study = alternatives_study()
-    rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
+    study = studies.alternatives_study()
+    studies.rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
     assert [line.split()[2] for line in study_qrels(study).lines()] == ["clog", "pump"]
-    other = alternatives_study("other")
-    tick(other, "Ann", "boot", {"clog"}, status="rejected")
-    tick(other, "Bob", "boot", {"pump"})
+    other = studies.alternatives_study("other")
+    studies.tick(other, "Ann", "boot", {"clog"}, status="rejected")
+    studies.tick(other, "Bob", "boot", {"pump"})
     assert next(study_qrels(other, rule="any").lines()) == "boot 0 clog 0\n"
 
 
 def test_only_the_first_question_makes_qrels():
-    study = ticked_study()
+    study = studies.ticked_study()
     models.Question.objects.create(study=study, name="beauty", wording="?", position=1)
-    rate(study, "Ann", "gown", {"coat": 90}, question="beauty")
+    studies.rate(study, "Ann", "gown", {"coat": 90}, question="beauty")
     assert study_qrels(study).n_relevant == 2
-    assert study.questions.get(position=0).name == ACCEPTABLE
+    assert study.questions.get(position=0).name == studies.ACCEPTABLE
 
 
 @pytest.mark.parametrize("blank", [" ", "\t", "\n", "\u00a0"])
 def test_a_key_with_a_blank_is_refused(blank):
     topic, docno = f"a{blank}boot", f"a{blank}clog"
-    one = alternatives_study("one", pools={topic: ("clog",)})
-    two = alternatives_study("two", pools={"boot": ("pump", docno)})
-    tick(one, "Ann", topic, set())
-    tick(two, "Ann", "boot", set())
+    one = studies.alternatives_study("one", pools={topic: ("clog",)})
+    two = studies.alternatives_study("two", pools={"boot": ("pump", docno)})
+    studies.tick(one, "Ann", topic, set())
+    studies.tick(two, "Ann", "boot", set())
     for study, name in ((one, topic), (two, docno)):
         with refused(exceptions.StudyUnfit, "space_in_name") as error:
             study_qrels(study)
@@ -419,15 +416,15 @@ def test_a_key_with_a_blank_is_refused(blank):
 
 def test_a_study_of_ratings_and_an_unknown_rule_are_refused():
     with refused(exceptions.StudyUnfit, "not_graded"):
-        study_qrels(rated_study("rated"))
+        study_qrels(studies.rated_study("rated"))
     with refused_naming(ValueError, "'most'", *RULES):
-        study_qrels(ticked_study(), rule="most")
+        study_qrels(studies.ticked_study(), rule="most")
 
 
 def test_a_file_is_replaced_whole_and_a_path_that_cannot_be_written_is_reported(tmp_path):
     path = tmp_path / "qrels.txt"
     path.write_text("something longer than before\n" * 100)
-    qrels = study_qrels(ticked_study())
+    qrels = study_qrels(studies.ticked_study())
     qrels.write(path)
     assert path.read_text().splitlines()[0] == "boot 0 clog 1"
     assert len(path.read_text().splitlines()) == 5

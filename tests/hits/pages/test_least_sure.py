@@ -22,13 +22,8 @@ from tests.annotation import importing, studies
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
+from tests.hits.pages import test_launch_in_a_browser
 from tests.hits.pages.test_launch import check_page, fault_fields, form_of, press
-from tests.hits.pages.test_launch_in_a_browser import (
-    DESK,
-    TELEPHONE,
-    assert_in_order,
-    background_worker,
-)
 from validation.analysis.records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.versions import StoredResults, list_validations
 
@@ -207,7 +202,9 @@ def test_launching_a_scored_study_takes_few_statements(rosa, study, django_asser
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [DESK, TELEPHONE])
+@pytest.mark.parametrize(
+    "width", [test_launch_in_a_browser.DESK, test_launch_in_a_browser.TELEPHONE]
+)
 def test_a_least_sure_sample_is_launched_at_its_price(width, chromium, live_server, rosa, study):
     answer_all(study, launch(rosa, study, how="sample", n_items=20))
     find_study_kind(study_facts.VALIDATION).compute_now(study)
@@ -217,14 +214,14 @@ def test_a_least_sure_sample_is_launched_at_its_price(width, chromium, live_serv
         sign_in(page, "/login/", "rosa", PASSWORD)
         page.goto(f"/studies/{study.slug}/validation/")
         page.locator("#estimated-mean summary").click()
-        assert_in_order(page)
+        test_launch_in_a_browser.assert_in_order(page)
         page.locator("#estimated-mean a[href$='?where=unsure']").click()
-        with background_worker():
+        with test_launch_in_a_browser.background_worker():
             expect(page.locator("[name=how][value=unsure]")).to_be_checked()
             page.locator("#id_n_unsure").fill("7")
             # 7 HITs of one assignment at 0.12, without a fee here
             expect(page.locator("#price-unsure")).to_have_text("$0.84")
-            assert_in_order(page)
+            test_launch_in_a_browser.assert_in_order(page)
             page.locator("button[form=launch-form].btn-primary").click()
             expect(page.locator("td a[href*='/batches/']")).to_have_count(2)
     batch = Batch.objects.latest("pk")
