@@ -121,7 +121,7 @@ def test_pieces_come_to_the_same_rows_as_all_at_once(finished, whole):
 
 
 def test_a_long_table_is_read_across_its_parts(experiment, monkeypatch):
-    monkeypatch.setattr("results.tables.ROWS_A_PART", 3)
+    monkeypatch.setattr("results.kinds.ROWS_A_PART", 3)
     rows = [{"user": "ab"[number % 2], "value": number} for number in range(7)]
     parts = dict(kinds.pack_rows("long", {"user": "text", "value": "integer"}, rows))
     computed = kinds.Computed(parts=parts)
