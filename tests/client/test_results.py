@@ -8,7 +8,7 @@ from results.models import Result
 from simulation.models import StoredExperiment
 from simulation.stored_experiments import stop_run
 from tests.annotation.studies import rate, rating_study
-from tests.codes import refused, refused_naming
+from tests.codes import refused
 from tests.console.work import work_off
 from tests.retrieval.collections import evaluated_collection, filled_collection
 
@@ -153,17 +153,10 @@ def test_an_experiment_is_made_run_and_read(client, experiment):
         client.experiment("elsewhere")
 
 
-def test_what_cannot_be_run_is_refused_with_the_reason(client, experiment):
-    with refused_naming(InvalidRequest, "SimBase"):
-        experiment.run(users=["tol:2"])
-    with refused_naming(InvalidRequest, "/etc/passwd"):
-        experiment.run(recommenders=["/etc/passwd"])
-    with refused(NoResult, "not_run"):
-        experiment.result()
-
-
 @pytest.mark.slow
 def test_a_run_that_was_stopped_is_an_error_and_the_same_call_goes_on(client, experiment):
+    with refused(NoResult, "not_run"):
+        experiment.result()
     row, work = StoredExperiment.objects.get(), client.on_progress
     client.on_progress = lambda job: stop_run(version=row.versions.get())
     with pytest.raises(JobUnsuccessful) as caught:

@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from tests.codes import refused_naming
 from work import exceptions, periodic, workers
 from work.execution import claim, heartbeat, job_in_turn, run_in_turn, run_job
 from work.models import Job
@@ -35,17 +34,6 @@ def state_of(job):
     return job.state
 
 
-def test_a_requested_job_is_done_by_a_worker(kind, work_off):
-    kind(lambda running: f"{running.arguments['n']} done.")
-    job = request_job(kind="job", subject="study:1", arguments={"n": 3}, title="Three things")
-    assert (job.state, job.title) == (State.QUEUED, "Three things")
-    assert waiting_ids(INTERACTIVE) == {job.task_id}
-    work_off()
-    assert state_of(job) == State.DONE
-    assert (job.message, job.attempts, job.lease_token) == ("3 done.", 1, "")
-    assert waiting_ids(INTERACTIVE) == set()
-
-
 @pytest.mark.parametrize("queue", [INTERACTIVE, SCORING])
 def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off, queue):
     """One worker does the jobs of all queues, of which the waiting job's comes first."""
@@ -63,12 +51,6 @@ def test_a_job_that_waits_for_another_lets_it_go_first(kind, work_off, queue):
     request_job(kind="other")
     work_off()
     assert (state_of(job), job.message, job.attempts) == (State.DONE, "It was there.", 1)
-
-
-def test_a_kind_that_no_app_does_is_refused(kind):
-    kind(lambda running: "")
-    with refused_naming(exceptions.JobKindUnknown, "'dance'", "job"):
-        request_job(kind="dance")
 
 
 def test_the_same_job_is_not_doubled_while_it_is_unfinished(kind, work_off):

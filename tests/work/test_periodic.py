@@ -50,13 +50,6 @@ def test_a_turn_is_taken_by_one_process(db):
     assert take_turn("sweep", every, now + every) == (now,)
 
 
-def test_a_periodic_job_that_is_still_unfinished_is_not_doubled(kind, backend):
-    kind(lambda running: "", every_seconds=60)
-    for n in range(3):
-        tick(timezone.now() + timedelta(minutes=2 * n))
-    assert Job.objects.count() == 1
-
-
 def test_what_is_due_by_time_goes_on_after_the_clock_was_set_back(kind, backend, work_off):
     kind(lambda running: "", every_seconds=60)
     now = timezone.now()
@@ -100,18 +93,6 @@ def test_a_lease_survives_that_the_clock_is_set_back(kind, backend):
     running.beat()
     tick(now + timedelta(seconds=6))
     assert not running.is_lost
-
-
-def test_a_tick_enqueues_what_no_queue_holds(kind, backend, work_off, settings):
-    kind(lambda running: "")
-    job = tasks.request_job(kind="job")
-    work_off()
-    Job.objects.update(state=Job.State.QUEUED, task_id="", enqueued_at=None)
-    for n in range(2):
-        tick(timezone.now() + timedelta(seconds=settings.WORK_GRACE_SECONDS * (n + 1)))
-    work_off()
-    job.refresh_from_db()
-    assert job.state == Job.State.DONE
 
 
 def test_a_turn_of_which_nothing_came_is_not_used_up(kind, backend):
