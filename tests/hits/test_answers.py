@@ -111,11 +111,6 @@ def test_a_value_off_its_scale_is_refused():
         text = json.dumps(answer).replace('"HERE"', literal)
         with pytest.raises(AnswerUnreadable):
             read_answer(xml_of({"answer": text}), item)
-    item = prefetched(alternatives_item())
-    for value in (2, -1, 0.5, 100):
-        rows = answer_for(item)["judgments"]
-        rows[0]["value"] = value
-        assert_refused(item, "", judgments=rows)
 
 
 def answer_of(item: Item, answer: object) -> Answer:
@@ -151,18 +146,6 @@ HOSTILE_VALUES = {
     "not_a_number": ["50", True, [50], {"value": 50}],
     "not_judged": [None],
 }
-
-
-def test_a_category_is_a_whole_index():
-    item = rating_item()
-    item.study.questions.filter(position=1).update(categories=["no", "some", "much"])
-    answer = answer_for(item)
-    for row in answer["judgments"]:
-        row["value"] = 2
-    assert answer_of(item, answer).judgments[1].value == 2.0
-    for value, code in ((3, "off_scale"), (1.5, "not_whole")):
-        answer["judgments"][1]["value"] = value
-        assert_refused(item, code, judgments=answer["judgments"])
 
 
 def test_a_judgment_missing_doubled_or_made_up_is_refused():

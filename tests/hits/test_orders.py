@@ -12,7 +12,7 @@ from annotation.models import Judgment, Submission
 from annotation.protocols.records import Order
 from annotation.protocols.versions import document_of_rows, save_draft
 from hits import collect, decisions, drafts, models, preflight, progress, studies
-from hits.questions import balanced_orders, is_even, order_rows, shown_order, task_page
+from hits.questions import balanced_orders, order_rows, shown_order, task_page
 from hits.readiness import Funds
 from marketplace.documents.questions import parse_question
 from marketplace.hits.assignments import accept_hit, give_up, return_assignment, submit_assignment
@@ -72,13 +72,6 @@ def test_checks_keep_their_places_and_later_slots_continue_the_design():
     assert order_rows(is_check, "seed", 7) == rows[3:] + rows[:3]
     first = {tuple(order_rows(is_check, str(seed))[0]) for seed in range(40)}
     assert first == set(map(tuple, rows))
-
-
-def test_places_that_differ_by_more_than_one_are_uneven():
-    assert is_even([])
-    assert is_even(["ab", "ba", "ab"])
-    assert not is_even(["ab", "ab"])
-    assert not is_even(["abcd", "badc", "abcd", "badc"])
 
 
 # At the marketplace

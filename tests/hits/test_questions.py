@@ -192,14 +192,10 @@ def test_a_page_asks_the_database_as_often_for_many_candidates(django_assert_num
         html_question(ready)
 
 
-def test_a_page_needs_candidates_and_alternatives_exactly_one_question():
+def test_a_page_of_alternatives_needs_exactly_one_question():
     item = alternatives_item()
     questions = task_of(task_page(item))["questions"]
     assert questions == [{"name": "acceptable", "kind": "selection", "min": 0, "max": 1}]
     Question.objects.create(study=item.study, name="second", wording="And?")
     with refused(InvalidValue, "not_one_question"):
-        task_page(Item.objects.get(pk=item.pk))
-    item = rating_item()
-    item.candidates.all().delete()
-    with refused(InvalidValue, "no_candidates"):
         task_page(Item.objects.get(pk=item.pk))

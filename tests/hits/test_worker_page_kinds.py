@@ -480,68 +480,6 @@ def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
     check_schema(page_rendering.answer_schema(task))
 
 
-# Categories and alternatives
-
-
-LABELS = {
-    "Appropriateness": ["never", "perhaps", "certainly"],
-    "Style strength": ["no style", "some", "much"],
-}
-
-
-@pytest.fixture
-def categories() -> Item:
-    item = rating_item(justification=10)
-    first, second = item.study.questions.all()
-    for question, labels in zip((first, second), LABELS.values(), strict=True):
-        question.categories = labels
-        question.save()
-    return Item.objects.get(pk=item.pk)
-
-
-@pytest.fixture
-def categories_frame(categories: Item) -> Iterator[frames.Frame]:
-    with frames.frame_of(task_page(categories)) as frame:
-        yield frame
-
-
-def chosen_radios(page: Page) -> list[tuple[str, str]]:
-    """The name and value of each radio button that is checked, in the order of the page."""
-    return page.eval_on_selector_all(
-        "[type=radio]:checked", "nodes => nodes.map((node) => [node.name, node.value])"
-    )
-
-
-def choices_of(page: Page) -> list[str]:
-    return [value for _, value in chosen_radios(page)]
-
-
-ANSWERS = ["0", "1", "2", "0", "1", "2", "2", "1"]
-
-
-def test_every_category_that_is_clicked_stays_checked(categories_frame, open_page):
-    page = open_page(categories_frame.address("task"))
-    groups = page.get_by_role("radiogroup")
-    expect(groups).to_have_count(8)
-    # The last arrow stays within its question.
-    groups.first.get_by_role("radio").first.focus()
-    for key in ("Space", *["ArrowDown"] * 3):
-        page.keyboard.press(key)
-    expect(groups.first.locator("[value='0']")).to_be_focused()
-    assert choices_of(page) == ["0"]
-    for group, value in zip(groups.all(), ANSWERS, strict=True):
-        group.locator(f"[value='{value}']").click()
-    assert choices_of(page) == ANSWERS
-    assert len({name for name, _ in chosen_radios(page)}) == 8
-    expect(page.locator("#progress")).to_have_text(frames.counts(8, 8))
-    page.reload()
-    expect(page.locator("#progress")).to_have_text(frames.counts(8, 8))
-    assert choices_of(page) == ANSWERS
-    # Another mind about one of them changes that one.
-    groups.nth(3).locator("[value='2']").click()
-    assert choices_of(page) == [*ANSWERS[:3], "2", *ANSWERS[4:]]
-
-
 # Alternatives
 
 

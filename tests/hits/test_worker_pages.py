@@ -229,17 +229,6 @@ def test_a_page_without_a_marketplace_to_send_to_takes_nothing(rating_frame, ope
     assert "javascript" not in (page.locator("#send").get_attribute("action") or "")
 
 
-def test_each_assignment_has_its_own_order_and_keeps_it(rating_frame, open_page):
-    page = open_page(rating_frame.address("task"))
-    orders = []
-    for number in range(12):
-        page.goto(rating_frame.address("task", f"3ASSIGNMENT{number}"))
-        orders.append(tuple(displayed_order(page)))
-    page.goto(rating_frame.address("task", "3ASSIGNMENT5"))
-    assert tuple(displayed_order(page)) == orders[5]
-    assert len(set(orders)) > 6
-
-
 def test_a_draft_and_closed_instructions_survive_a_reload(rating_frame, open_page):
     page = open_page(rating_frame.address("task"))
     details = page.locator("#instructions")
