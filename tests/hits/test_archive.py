@@ -1,5 +1,3 @@
-from datetime import timedelta
-
 import pytest
 from django.utils import timezone
 
@@ -12,8 +10,8 @@ from marketplace.money import reconciliation, transfers
 from marketplace.people.erasure import erase_worker
 from retrieval.exports.qrels import stream_label_qrels, stream_qrels
 from tests.annotation.studies import alternatives_study, rating_study
-from tests.codes import codes_of, refused
-from tests.console.filled import add_assignment, add_batch
+from tests.codes import refused
+from tests.console.filled import add_batch
 from tests.hits.work import batch_of, hand_in, hit_on, published_batch
 
 pytestmark = pytest.mark.django_db
@@ -39,18 +37,6 @@ def test_a_study_without_batches_goes_in_and_out_and_both_are_logged(study):
     assert list(Study.objects.current()) == [study]
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["study.archive", "study.restore"]
-
-
-def test_what_is_on_offer_or_waits_for_a_decision_holds_it_back(study, batch):
-    add_assignment(models.Hit.objects.of(batch).first())
-    assert codes_of(studies.unfinished_work(study)) == ["open_batches", "undecided_work"]
-    with pytest.raises(exceptions.StudyUnfinished):
-        studies.archive_study(study=study, actor=None)
-    models.Batch.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
-    assert codes_of(studies.unfinished_work(study)) == ["undecided_work"]
-    models.Assignment.objects.update(status=models.Assignment.Status.APPROVED)
-    studies.archive_study(study=study, actor=None)
-    assert Study.objects.archived().exists()
 
 
 def test_nothing_of_an_archived_study_is_launched_or_changed(study, batch):

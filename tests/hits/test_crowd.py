@@ -161,18 +161,6 @@ def test_a_seed_makes_the_same_answers_and_another_seed_others(study):
     assert values(answers(1)) == values(first)  # another import of the study is the same study
 
 
-def test_a_candidate_like_the_reference_is_rated_higher(study):
-    item = study.items.get(key="d0")
-    item.candidates.filter(key="alpha").update(text="nothing alike")
-    item.candidates.filter(key="beta").update(text="Reference 0")
-    blind = dict(item.candidates.values_list("key", "blind_key"))
-    source = SimulatedAnswers(study, seed=3)
-    for number in range(20):
-        judgments = source.answer(f"worker-{number}", task_of(item))["judgments"]
-        values = {judgment["candidate"]: judgment["value"] for judgment in judgments}
-        assert values[blind["beta"]] > values[blind["alpha"]]
-
-
 N_WORKERS = 12
 
 

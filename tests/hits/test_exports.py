@@ -1,4 +1,3 @@
-import csv
 import json
 import os
 
@@ -10,7 +9,7 @@ from hits.collect import collect_batch
 from hits.models import Assignment, Worker
 from hits.studies import NAMES, submission_rows
 from presentation.files import FileUnwritable
-from presentation.row_files import from_cell, row_csv, row_jsonl
+from presentation.row_files import row_csv, row_jsonl
 from tests.annotation.studies import doubt
 from tests.codes import refused_naming
 from tests.hits.work import hand_in, hit_on, published_batch
@@ -54,23 +53,6 @@ def submissions_of_two(study, client, ann, bob):
     collect_batch(batch=batch, client=client)
     doubt(models.Submission.objects.get(comment=COMMENT))
     return study
-
-
-def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp_path, capsys):
-    path = tmp_path / "submissions.csv"
-    call_command("export_submissions", "ratings", output=path)
-    output = capsys.readouterr().out
-    assert all(word in output for word in (str(path), " 2 ", "ratings"))
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == NAMES
-    cells = [cell for row in rows for cell in row.values()]
-    assert not [cell for cell in cells if cell.startswith(("=", "-"))]
-    assert not {one.worker_id for one in Worker.objects.all()} & set(cells)
-    (remark,) = [row for row in rows if row["comment"]]
-    assert (from_cell(remark["comment"]), from_cell(remark["justification"])) == (COMMENT, REASON)
-    assert (remark["pasted"], remark["flagged"]) == ("True", "True")
-    assert {row["active_seconds"] for row in rows} == {"7.25", ""}
 
 
 def test_what_cannot_be_written_leaves_nothing(study, tmp_path):

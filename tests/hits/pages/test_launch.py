@@ -501,16 +501,6 @@ def test_waves_of_nine_are_priced_with_what_they_save(rosa, study, connection):
     assert waves.saving_usd == Decimal(6)
 
 
-@pytest.mark.slow
-def test_failed_publishing_is_said_and_tried_again(rosa, study, connection):
-    press(rosa, study, form_of(check_page(rosa, study)))
-    Job.objects.of_kind(PUBLISH).update(state="failed", message="Not known yet.")
-    assert "Not known yet." in words_of(page_of(rosa, study).content.decode())
-    rosa.post(reverse("console:again", args=["ratings", jobs_of(study).of_kind(PUBLISH).get().pk]))
-    work_off()
-    assert MarketplaceHit.objects.count() == 3
-
-
 def test_a_key_is_tried_and_never_displayed(rosa, team, connection, live_server):
     key = {"access_key_id": "AKIAWRONG", "secret_access_key": "s3cret-key"}
     terms = {"name": "There", "endpoint_url": f"{live_server.url}/requester", "fees": "none"}
