@@ -166,7 +166,6 @@ def test_alternatives_explain_a_claim_and_targets_among_them_are_counted(tmp_pat
     explanation = audit.files[0].claims[0].explanation
     assert "alternatives.csv" in explanation
     assert re.findall(r"\d+", explanation) == ["4", "3"]
-    written(tmp_path / "alternatives.csv", ALTERNATIVES)
     written(tmp_path / "starts.csv", STARTS)
     _, alternatives, starts = collection.audit_collection([tmp_path]).files
     for one in (alternatives, starts):

@@ -55,12 +55,16 @@ def test_parquet_is_read_in_the_background_and_its_names_keep_their_order(collec
     assert read_vectors(tmp_path / "v.parquet").names == names
 
 
-def test_texts_that_fill_the_memory_are_refused_unread(collection, settings):
+def test_texts_and_vectors_that_fill_the_memory_are_refused_unread(collection, settings):
     settings.UPLOAD_MAX_MEGABYTES = 1
-    content = parquet([f"{n:0900d}" for n in range(8000)], use_dictionary=False, compression="zstd")
-    assert len(content) < 1024**2
-    [[line, problem]] = add_file(collection, "v.parquet", content, kind="embeddings").faults
-    assert (line, re.findall(r"\d+", problem)) == (None, ["5"])
+    texts = parquet([f"{n:0900d}" for n in range(8000)], use_dictionary=False, compression="zstd")
+    same, vectors = np.zeros(2_000_000, np.float32), BytesIO()
+    same = pa.FixedSizeListArray.from_arrays(pa.array(same), 1000)
+    pq.write_table(pa.table({"docno": [f"d{n}" for n in range(2000)], "v": same}), vectors)
+    for content in (texts, vectors.getvalue()):
+        assert len(content) < 1024**2
+        [[line, problem]] = add_file(collection, "v.parquet", content, kind="embeddings").faults
+        assert (line, re.findall(r"\d+", problem)) == (None, ["5"])
 
 
 def test_columns_that_are_twice_are_found_at_once_and_too_many_are_refused(tmp_path):

@@ -10,7 +10,6 @@ from django.contrib.auth import get_user_model
 from annotation import exceptions, models
 from annotation.label_sets import Rule, make_label_set
 from annotation.readers.pooled_batch import read_pooled_batch
-from presentation.files import FileUnwritable
 from presentation.row_files import row_csv
 from results.models import Result
 from retrieval.audit.collection import audit_collection
@@ -353,11 +352,6 @@ def judged_by_three():
     return study
 
 
-def test_votes_are_grades(judged_by_three):
-    text = "".join(study_qrels(judged_by_three, rule="votes").lines())
-    assert text == "boot 0 clog 3\nboot 0 pump 2\nboot 0 flat 1\nboot 0 sole 0\ngown 0 coat 2\n"
-
-
 @pytest.mark.parametrize(
     ("rule", "relevant"),
     [("majority", {"clog", "pump"}), ("any", {"clog", "pump", "flat", "coat"}), ("all", {"clog"})],
@@ -383,16 +377,6 @@ def test_one_annotator_is_the_same_under_every_rule_and_each_round_has_qrels():
         study_qrels(study, round=3)
 
 
-def test_pairs_that_nobody_judged_and_rejected_ticks_do_not_count():
-    study = studies.alternatives_study()
-    studies.rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
-    assert [line.split()[2] for line in study_qrels(study).lines()] == ["clog", "pump"]
-    other = studies.alternatives_study("other")
-    studies.tick(other, "Ann", "boot", {"clog"}, status="rejected")
-    studies.tick(other, "Bob", "boot", {"pump"})
-    assert next(study_qrels(other, rule="any").lines()) == "boot 0 clog 0\n"
-
-
 def test_only_the_first_question_makes_qrels():
     study = studies.ticked_study()
     models.Question.objects.create(study=study, name="beauty", wording="?", position=1)
@@ -414,25 +398,6 @@ def test_a_key_with_a_blank_is_refused(blank):
         assert name in str(error.value)
 
 
-def test_a_study_of_ratings_and_an_unknown_rule_are_refused():
-    with refused(exceptions.StudyUnfit, "not_graded"):
-        study_qrels(studies.rated_study("rated"))
+def test_an_unknown_rule_is_refused():
     with refused_naming(ValueError, "'most'", *RULES):
         study_qrels(studies.ticked_study(), rule="most")
-
-
-def test_a_file_is_replaced_whole_and_a_path_that_cannot_be_written_is_reported(tmp_path):
-    path = tmp_path / "qrels.txt"
-    path.write_text("something longer than before\n" * 100)
-    qrels = study_qrels(studies.ticked_study())
-    qrels.write(path)
-    assert path.read_text().splitlines()[0] == "boot 0 clog 1"
-    assert len(path.read_text().splitlines()) == 5
-    assert [file.name for file in tmp_path.iterdir()] == ["qrels.txt"]
-    folder = tmp_path / "folder"
-    (folder / "inside").mkdir(parents=True)
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "nowhere" / "qrels.txt", folder, tmp_path / "file" / "qrels.txt"):
-        with refused_naming(FileUnwritable, path):
-            qrels.write(path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder", "qrels.txt"]

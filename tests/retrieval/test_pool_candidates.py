@@ -157,11 +157,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def pool(folder, seed=7):
+def pool(folder):
     sources = [f"--run={name}={folder / name}.run" for name in POOLED]
     quotas = [f"--quota={name}=2" for name in (*POOLED, "vectors")]
     return record_of(
-        *("pool_candidates", *sources, *quotas, "--seed", seed),
+        *("pool_candidates", *sources, *quotas, "--seed", 7),
         *("--catalogue", folder / "catalogue.csv", "--output", folder / "pool.csv"),
         f"--embeddings=vectors={folder / 'products.npy'}",
     )
@@ -191,11 +191,6 @@ def test_from_runs_vectors_and_pictures_to_an_evaluation_of_a_run_that_was_left_
     pooled = [means[name, "Judged@10"] for name in POOLED]
     assert 0 < means["late", "Judged@10"] < max(pooled)
     assert len(result["comparisons"]) == 6 * 2
-    # The same seed pools the same, and another presents it otherwise.
-    assert pool(folder)["slots"] == made["slots"]
-    other = pool(folder, seed=8)["slots"]
-    assert other != made["slots"]
-    assert len(other) == len(made["slots"])
 
 
 def targets(n):

@@ -133,15 +133,12 @@ KAPPA = "--kappa .6 --width .2 --prevalence .2"
         ("", ["--correlation", "--kappa", "--difference", "--width", "--pilot"]),
         ("--correlation 0", ["--correlation"]),
         (f"{SIZE} --one-sided", ["--one-sided"]),
-        (f"{SIZE} --method exact", ["--method"]),
         (f"{SIZE} --width .1", ["--difference", "--width"]),
         ("--width .1 --sd .2 --power .9", ["--power", "--width"]),
-        (f"{KAPPA} --power .99", ["--power", "--kappa"]),
         (f"{KAPPA} --icc-of-target .1", ["--icc-of-target", "--per-target"]),
         ("--correlation .3 --between .5", ["--other-correlation"]),
         ("--correlation 1", ["-1"]),
         ("--correlation 0.00001", []),
-        ("--correlation .3 --kappa .5", ["--correlation", "--kappa"]),
         ("--kappa .5", ["--width", "--prevalence"]),
         ("--difference .1", ["--sd"]),
         ("--difference .1 --sd -1", ["sd"]),
@@ -152,7 +149,6 @@ KAPPA = "--kappa .6 --width .2 --prevalence .2"
         ("--correlation .4 --other-correlation .4 --between .5", []),
         ("--correlation .9 --other-correlation -.9 --between .9", []),
         ("--pilot p.csv", ["--budget"]),
-        ("--pilot p.csv --kappa .5", ["--pilot", "--kappa"]),
     ],
 )
 def test_what_cannot_be_planned_is_refused_with_the_option(options, named):

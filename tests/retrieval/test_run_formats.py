@@ -15,7 +15,6 @@ FOREIGN = Path(__file__).parent / "foreign_files"
 GRADES = {"q1": {"d1": 1, "d2": 2}, "q2": {"d9": 1}}
 SCORES = {"q1": {"d1": 0.5, "d2": 0.25, "d3": 0.125}, "q2": {"d9": 3.0}}
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d9 1\n"
-RUN = "q1 Q0 d1 1 3.0 r\nq1 Q0 d2 2 2.0 r\nq2 Q0 d9 1 1.0 r\n"
 
 
 def dictionary(read):
@@ -148,27 +147,6 @@ def test_json_names_the_record_of_each_fault(file):
         read_run(file("run.jsonl", '{"qid": 1, "docno": 2, "score": 1}\n{"qid": 1}\n'))
 
 
-@pytest.mark.parametrize(
-    ("content", "faults"),
-    [
-        ("q1 Q0 d1 1 nan r\nq1 Q0 d2 2 2.0 r\n", {1: "score_nan"}),
-        ("q1 Q0 d1 1 1,5 r\nq1 Q0 d2 2 0,5 r\n", {1: "score", 2: "score"}),
-        ("q1 Q0 d1 1 1e400 r\nq1 Q0 d2 2 2.0 r\n", {1: "score_range"}),
-        ("", {None: "no_lines"}),
-    ],
-)
-def test_scores_without_an_order_are_refused_by_line(file, content, faults):
-    with refused(TrecFileFaults, lines=list(faults), codes=list(faults.values())):
-        read_run(file("a.run", content))
-
-
-def test_grades_beyond_reason_and_contradicting_duplicates_are_refused_by_line(file):
-    with refused(TrecFileFaults, lines=[1, 2], codes=["grade_range", "grade_range"]):
-        read_qrels(file("huge.txt", "q1 0 d1 99999999999999999999\nq1 0 d2 3000000000\n"))
-    with refused(TrecFileFaults, "twice", lines=[3]):
-        read_qrels(file("qdup.txt", "q1 0 d1 1\nq1 0 d2 0\nq1 0 d1 0\n"))
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
@@ -209,29 +187,6 @@ def test_tabs_separate_columns_that_have_spaces(file):
     assert dictionary(run)["q1"] == {"d1": 0.5, "d 2": 0.25}
     run = read_run(file("a.run", "q1\t\td 1\t1\t2\tr\nq1\tQ0\td2\t2\t1\t\n"))
     assert dictionary(run) == {"q1": {"d 1": 2, "d2": 1}}
-
-
-def test_five_layouts_and_three_encodings_are_evaluated_alike(file):
-    pairs = [(t, d, s) for t, scores in SCORES.items() for d, s in scores.items()]
-    runs = {
-        "trec": "".join(f"{t} Q0 {d} 0 {s} r\n" for t, d, s in pairs),
-        "tabs": "".join(f"{t}\tQ0\t{d}\t0\t{s}\tr\n" for t, d, s in pairs),
-        "header": "qid docno score\n" + "".join(f"{t} {d} {s}\n" for t, d, s in pairs),
-        "json": json.dumps(SCORES),
-        "jsonl": "".join(
-            json.dumps({"qid": t, "docno": d, "score": s}) + "\n" for t, d, s in pairs
-        ),
-    }
-    results = set()
-    for name, text in runs.items():
-        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-            run = file(f"{name}.run", text.encode(encoding))
-            record = record_of(
-                *("evaluate_runs", "--qrels", FOREIGN / "ranx_qrels.txt", "--run", run),
-                *("--measure", "nDCG", "--measure", "AP"),
-            )
-            results.add(json.dumps([row["per_topic"] for row in record["results"]]))
-    assert len(results) == 1
 
 
 def test_commands_say_what_was_read_and_what_takes_no_part(file):

@@ -1,11 +1,8 @@
-import re
 import zipfile
 from io import BytesIO
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from annotation.models import Study
@@ -184,14 +181,3 @@ def test_a_zip_whose_content_is_damaged_is_a_fault_of_the_file(collection, rosa,
     file = add(collection, rosa, "v", "embeddings", "v.zip", bytes(content))
     assert not file.is_usable
     assert file.n_faults == 1
-
-
-def test_parquet_that_is_huge_once_it_is_read_is_refused_unread(collection, rosa, settings):
-    settings.UPLOAD_MAX_MEGABYTES = 1
-    same = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(2_000_000, np.float32)), 1000)
-    content = BytesIO()
-    pq.write_table(pa.table({"docno": [f"d{n}" for n in range(2000)], "v": same}), content)
-    assert len(content.getvalue()) < 100_000
-    file = add(collection, rosa, "v", "embeddings", "v.parquet", content.getvalue())
-    [[line, problem]] = file.faults
-    assert (line, re.findall(r"\d+", problem)) == (None, ["5"])

@@ -381,13 +381,6 @@ def test_the_same_vectors_are_kept_once(rosa, with_texts):
     assert with_texts.files.embeddings().count() == 1
 
 
-def test_a_model_that_reads_no_pictures_says_so(rosa, with_texts):
-    add_file(with_texts, "drawn.csv", "docno,title,image\nd1,Shoe,d1.png\n", kind="catalogue")
-    make_vectors(rosa, with_texts, "drawn.csv", **{"vectors-part": "pictures"})
-    assert Job.objects.get(kind="make_vectors").state == Job.State.FAILED
-    assert not with_texts.files.embeddings().exists()
-
-
 def test_a_model_that_the_site_does_not_offer_is_refused(rosa, with_texts, settings, tmp_path):
     assert make_vectors(rosa, with_texts, **{"vectors-model": "/etc"}).status_code == 422
     assert not Job.objects.filter(kind="make_vectors").exists()
