@@ -52,16 +52,14 @@ def test_the_ceiling_of_dstc9_is_the_reference_one(shared_data: Path):
 
 
 def test_reliability_is_that_of_simulated_ratings_and_corrects_for_their_noise():
-    frame, _ = crowd(k=4, noise=1.5)
+    frame, truth = crowd(k=4, noise=1.5)
     pilot = reliability(frame["item"] * 4 + frame["system"], frame["value"])
     assert pilot.icc_single == pytest.approx(1 / (1 + 1.5**2), abs=0.03)
     assert pilot.icc_mean == pytest.approx(spearman_brown(pilot.icc_single, 4))
     assert pilot.of_mean(4) == pytest.approx(pilot.icc_mean)
     assert (pilot.ratings_per_unit, pilot.n_units) == (4, 1600)
-    frame, truth = crowd()
     metric = truth.ravel() + np.random.default_rng(1).normal(size=truth.size)
     means = frame.groupby(["item", "system"])["value"].mean().to_numpy()
-    pilot = reliability(frame["item"] * 4 + frame["system"], frame["value"])
     noisy = np.corrcoef(metric, means)[0, 1]
     noiseless = np.corrcoef(metric, truth.ravel())[0, 1]
     assert noisy / np.sqrt(pilot.icc_mean) == pytest.approx(noiseless, abs=0.04)

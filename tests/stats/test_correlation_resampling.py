@@ -17,7 +17,6 @@ from tests.stats.test_correlation import COEFFICIENTS, at_level, plainly, study
 from tests.stats.worked_examples import worked_example
 
 ALL = [*COEFFICIENTS, "kendall_c", "acc_eq", "acc_star"]
-CORRELATIONS = [*COEFFICIENTS, "kendall_c"]
 METHODS = {
     "items": CiMethod.BOOTSTRAP_ITEMS,
     "systems": CiMethod.BOOTSTRAP_SYSTEMS,

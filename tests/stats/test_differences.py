@@ -36,7 +36,6 @@ def test_tests_and_intervals_are_scipys_and_incomplete_and_equal_pairs_are_count
         (ranked.statistic, ranked.pvalue)
     )
     assert difference.mean == pytest.approx(difference.mean_second - difference.mean_first)
-    first, second = pairs
     difference = paired_difference(first, second, n_resamples=40_000, confidence=0.9)
     oracle = stats.bootstrap(
         (second - first,),
@@ -213,7 +212,6 @@ def test_means_differences_and_ordinal_leads_are_those_without_each_item_and_ann
     check_both_ways(
         found, lambda kept: y[kept & is_first].mean() - y[kept & ~is_first].mean(), item, annotator
     )
-    item, annotator, _ = ratings()
     points = np.random.default_rng(1).integers(1, 6, size=(2, len(item)))
     is_first = np.arange(2 * len(item)) < len(item)
     found = ordered_comparison(np.tile(item, 2), np.tile(annotator, 2), is_first, points.ravel())

@@ -174,7 +174,6 @@ def test_components_of_crossed_designs_are_those_of_moments_and_of_likelihood():
         assert plan.generalizability == pytest.approx(row["generalizability"], abs=1e-8)
         assert plan.dependability == pytest.approx(row["dependability"], abs=1e-8)
         assert plan.se_of_mean**2 == pytest.approx(row["absolute_error"], abs=1e-8)
-    example = worked_example(12)
     items, annotators, values = zip(*example["inputs"]["unbalanced_rows"], strict=True)
     found = variance_components(list(items), list(annotators), list(values))
     expected = example["expected"]["reml_unbalanced"]

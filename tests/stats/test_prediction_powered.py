@@ -200,10 +200,6 @@ def judged(rng, *, n=300, rho=0.8):
     return truth, rho * truth + np.sqrt(1 - rho**2) * rng.normal(size=n)
 
 
-def quantile_limits(result):
-    return [result.value, result.ci_low, result.ci_high]
-
-
 def quantile_by_algorithm_2(human, judge, rest, q):
     """Angelopoulos et al. (2023): the values whose rectified share may be q, over all values."""
     kept = []

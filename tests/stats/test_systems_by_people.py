@@ -28,8 +28,6 @@ def test_means_over_items_and_annotators_are_a_quasi_f_and_of_items_t_tests():
     squares = [expected["quasi_f"][f"ms_{name}"] for name in ("item", "annotator", "residual")]
     assert crossed_means.mean_squares(table) == pytest.approx(squares, abs=1e-9)
     assert mean.ci_low < 0 < mean.ci_high
-    table, items, annotators = differences()
-    expected = worked_example(17)["expected"]
     by_item = resampled_means.sign_flip_test(items, table.ravel())
     by_annotator = resampled_means.sign_flip_test(annotators, table.ravel())
     assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
@@ -149,7 +147,6 @@ def test_systems_that_never_lost_are_refused_and_clusters_widen_the_intervals():
     honest = abilities_with_ties(*repeated, items=items)
     assert honest.pairs[0].se == pytest.approx(2 * naive.pairs[0].se, rel=0.15)
     assert honest.se_by == "items"
-    first, second, outcome = comparisons()
     items = [at % 20 for at in range(len(first))]
     alone = abilities_with_ties(first, second, outcome, items=items)
     both = abilities_with_ties(first, second, outcome, items=items, annotators=["one"] * len(first))
