@@ -48,19 +48,6 @@ def test_a_long_file_has_a_row_for_each_score(write):
     assert all(run.higher_is_better for run in ScoringRun.objects.all())
 
 
-def test_a_wide_file_has_a_column_for_each_metric(write):
-    study = rating_study(n_items=1)
-    path = write("item,system,nll,style,comment", "d0,alpha,1,2,x", "d0,beta,3,4,y")
-    names = ["nll", "style", "nll"]
-    assert import_scores(study=study, path=path, metrics=names) == {"nll": 2, "style": 2}
-    assert values(study) == {
-        ("nll", "d0", "alpha"): 1,
-        ("nll", "d0", "beta"): 3,
-        ("style", "d0", "alpha"): 2,
-        ("style", "d0", "beta"): 4,
-    }
-
-
 def test_json_lines_hold_the_same_and_null_or_an_empty_cell_is_not_computed(write):
     study = rating_study(n_items=1)
     rows = [
@@ -232,12 +219,17 @@ def test_what_a_file_or_a_row_lacks_or_has_wrong_is_named_with_its_field(
 
 
 def test_the_command_imports_wide_files_and_knows_the_studies_there_are(write):
-    rating_study(n_items=1)
-    path = write("item,system,nll,style", "d0,alpha,1,2", "d0,beta,3,")
-    options = {"metric": ["nll", "style"], "lower_is_better": ["nll"]}
+    study = rating_study(n_items=1)
+    path = write("item,system,nll,style,comment", "d0,alpha,1,2,x", "d0,beta,3,,y")
+    options = {"metric": ["nll", "style", "nll"], "lower_is_better": ["nll"]}
     text = command_output("import_scores", path, study="ratings", **options)
     assert numbers_in(text.splitlines()[1]) == [2, 2]
-    assert Score.objects.count() == 4
+    assert values(study) == {
+        ("nll", "d0", "alpha"): 1,
+        ("nll", "d0", "beta"): 3,
+        ("style", "d0", "alpha"): 2,
+        ("style", "d0", "beta"): None,
+    }
     assert dict(ScoringRun.objects.values_list("metric", "higher_is_better")) == {
         "nll": False, "style": True,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from metrics.scorers.errors import ModelUnavailableError, UntokenisedTextWarning
 from metrics.scorers.registry import build
 from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
-from metrics.study_scores import named_scorer, plan_scoring, score_study
+from metrics.study_scores import plan_scoring, score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.codes import refused, refused_naming
@@ -87,7 +87,7 @@ def test_a_metric_gets_the_items_reference_and_each_signature_has_a_run_of_its_o
     assert "reference" in reason
 
 
-def test_an_empty_study_an_unknown_metric_or_a_missing_model_cannot_be_scored():
+def test_an_empty_study_or_a_missing_model_cannot_be_scored():
     class Missing(Counting):
         def measure(self, examples):
             raise ModelUnavailableError("E17", code="absent")
@@ -95,8 +95,6 @@ def test_an_empty_study_an_unknown_metric_or_a_missing_model_cannot_be_scored():
     with refused_naming(exceptions.NothingToScore, "empty"):
         score_study(study=rating_study("empty", n_items=0), scorer=Counting())
     assert not ScoringRun.objects.exists()
-    with refused(exceptions.MetricUnknown, "unknown_metric"):
-        named_scorer("bleurt")
     with refused(exceptions.ModelUnfit, "absent") as raised:
         score_study(study=rating_study(), scorer=Missing())
     assert "E17" in str(raised.value)

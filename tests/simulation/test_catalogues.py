@@ -113,7 +113,6 @@ def test_critiques_name_what_differs_and_directions_point_to_the_wanted():
     assert (np.abs(vectors).sum(axis=1) <= 4).all()
     assert (critic.vectors(shown, shown) == 0).all()
     critic = critics.DirectionCritic(catalogue)
-    shown, wanted = np.random.default_rng(0).integers(0, 500, size=(2, 200))
     vectors = critic.vectors(shown, wanted)
     assert (critic.vectors(wanted, shown) == -vectors).all()
     assert (np.abs(vectors).sum(axis=1)[shown != wanted] == 3).all()

@@ -30,6 +30,7 @@ def without(name):
     ("change", "named"),
     [
         (lambda content: [1], "x.pt"),
+        (without("format"), "x.pt"),
         (without("best"), "best"),
         (lambda content: content | {"settings": "x"}, "settings"),
         (lambda content: content | {"critic": "x"}, "critic"),

@@ -7,8 +7,6 @@ import pytest
 
 from error_codes import InvalidValue
 from metrics.scorers import errors
-from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.endpoint import Endpoint, Limits
 from metrics.scorers.nll import CompletionsServer, Nll, response_likelihood, system_score
 from metrics.scorers.scorer import Example
 from tests.codes import refused
@@ -251,14 +249,6 @@ def test_through_a_server_it_equals_the_model_itself(completions, tiny_llama, fo
     assert short["nll"].value > 0
 
 
-def test_a_busy_server_is_asked_again(completions, foreign):
-    completions.serve(foreign, busy=2)
-    server = CompletionsServer(foreign.client(api_key="secret"))
-    (likelihood,) = server.likelihoods([("Hi.", " Good day.")])
-    assert likelihood.nats > 0
-    assert foreign.waits == [1, 2]
-
-
 def test_a_server_without_echo_offsets_or_the_key_is_refused(completions, foreign, monkeypatch):
     with refused(errors.EndpointRefusedError, "no_echo"):
         served(completions.serve(foreign, echoes=False)).score(SERVED[:1])
@@ -268,9 +258,6 @@ def test_a_server_without_echo_offsets_or_the_key_is_refused(completions, foreig
     foreign.says(Says({"choices": [{"text": "Hi. Yes.", "logprobs": WITHOUT_OFFSETS}]}))
     with refused(errors.EndpointRefusedError, "no_offsets"):
         CompletionsServer(foreign.client()).likelihoods([("Hi.", " Yes.")])
-    absent = Endpoint(base_url="http://127.0.0.1:9/v1", model="tiny")
-    with refused(errors.EndpointUnavailableError, "no_answer"):
-        CompletionsServer(Client(absent, limits=Limits(attempts=1))).likelihoods([("a", " b")])
 
 
 def test_tokens_across_the_boundary_and_all_of_one_character_count_for_the_response():

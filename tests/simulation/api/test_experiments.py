@@ -54,10 +54,7 @@ def test_a_design_that_cannot_be_is_refused(reader, shoes):
         {"users": ["tol:2"]},
         {"users": ["base", "lazy:2"]},
         {"users": []},
-        {"measures": ["nCDG@10"]},
-        {"recommenders": ["trained:99"]},
         {"recommenders": ["/etc/passwd"]},
-        {"seeds": [0, 0]},
         {"n_turns": 51},
     ):
         answer = reader.send("post", f"{SHOES}runs/", body)
