@@ -333,11 +333,3 @@ def test_of_three_systems_nothing_is_said_of_new_ones(tmp_path, resample):
     assert [row["ci_low"] for row in rows] == [None] * 3
     assert {row["ci_reason"] for row in rows} == {"too_few_systems"}
     assert "too_few_systems" in command_output("correlate", path, *NAMED, *asked)
-
-
-def test_the_table_says_what_is_a_rough_guide(tmp_path):
-    path = written(tmp_path / "few.csv", table())
-    asked = (path, *NAMED, "--level=sample", "--coefficient=pearson")
-    [row] = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
-    [note] = row["notes"]
-    assert f"Note: {note}." in command_output("correlate", *asked).splitlines()

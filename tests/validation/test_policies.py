@@ -7,7 +7,6 @@ import pytest
 
 from tests.codes import refused_naming
 from tests.validation.validation_tables import (
-    content_of,
     correlations_of,
     judged_table,
     random_tables,
@@ -172,11 +171,7 @@ def test_systems_have_means_ranks_and_intervals_and_their_disagreements_are_name
 
 
 @pytest.mark.slow
-def test_the_content_repeats_itself_and_the_fingerprint_is_of_the_rows():
-    human, scores = random_tables(gaps=0.2)
-    first, again = (content_of(report_from_tables(human, scores)) for _ in range(2))
-    assert first == again
-    assert json.loads(json.dumps(first, allow_nan=False)) == first
+def test_the_fingerprint_is_of_the_rows():
     human, scores = random_tables()
     base = report_from_tables(human, scores, BASE).fingerprint
     mixed = report_from_tables(human.sample(frac=1, random_state=1), scores[::-1], BASE)

@@ -175,34 +175,12 @@ def test_conditions_are_validated_together_and_each_by_itself():
     assert {row.by for row in table(calm)} == {""}
 
 
-def test_a_single_system_leaves_reasons_where_nothing_can_be_ranked():
-    study = studies.rating_study("single", systems=("alpha",))
-    for position in range(3):
-        studies.rate(study, "Ann", f"d{position}", {"alpha": 10 * position})
-    values = {(f"d{position}", "alpha"): float(position) for position in range(3)}
-    write_scores(study=study, metric="m", signature="m|v:1", values=values)
-    coefficients = correlations(study, n_resamples=50)
-    assert coefficients["item", "pearson"].reason == Reason.NO_DEFINED_ITEM
-    assert coefficients["item", "pearson"].n_too_few == 3
-    assert coefficients["system", "pearson"].reason == Reason.TOO_FEW
-    assert coefficients["pooled", "pearson"].value == pytest.approx(1)
-
-
-def test_what_is_constant_or_undefined_is_named():
+def test_what_is_constant_is_named():
     constant = judged_study("constant", ratings=[("Ann", [[50] * 4] * 3)])
     score(constant)
     reasons = {row.reason for row in correlations(constant, n_resamples=50).values()}
     assert reasons == {Reason.CONSTANT_HUMAN, Reason.NO_DEFINED_ITEM}
     assert "undefined (constant_human)" in command_output("validate_study", "constant")
-    other = judged_study("other")
-    score(other, [[0.5] * 4] * 3)
-    correlation = correlations(other, n_resamples=50)
-    assert correlation["pooled", "kendall"].reason == Reason.CONSTANT_METRIC
-    assert correlation["system", "kendall"].reason == Reason.CONSTANT_METRIC
-    assert correlation["item", "kendall"].n_constant_metric == 3
-    score(other, [[math.nan] * 4] * 3)
-    undefined = correlations(other, n_resamples=50)["pooled", "pearson"]
-    assert (undefined.reason, undefined.n_missing) == (Reason.TOO_FEW, 12)
 
 
 def test_alternatives_have_no_systems_and_are_correlated_without():

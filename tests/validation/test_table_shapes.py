@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from annotation.readers.policies import Reading
 from annotation.readers.shapes import columns_to_rows, pairs_to_orders, rows_to_columns
 from tests.annotation.importing import command_output
 from tests.codes import refused
+from tests.validation.validation_tables import written
 
 FIELD = Path(__file__).parents[1] / "annotation" / "field"
 ITEMS, SYSTEMS, PEOPLE = range(8), ("base", "größer", "ours"), ("ann", "bob", "çem")
@@ -33,14 +33,6 @@ def cells() -> list[dict[str, Any]]:
                     | {name: str(value) for name, value in scores.items()}
                 )
     return rows
-
-
-def written(path: Path, rows: list[dict[str, Any]], encoding: str = "utf-8") -> Path:
-    with path.open("w", newline="", encoding=encoding) as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def spread(keys: tuple[str, ...], name: str, value: str) -> list[dict[str, Any]]:
@@ -189,18 +181,6 @@ def test_correlations_and_comparisons_are_those_of_the_scores_in_every_shape(tmp
     ]
     assert len(found[0]["comparisons"]) == 3
     assert all(each == found[0] for each in found)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
-def test_the_numbers_are_those_of_every_encoding(tmp_path, encoding):
-    path = written(tmp_path / "utf8.csv", cells())
-    other = written(tmp_path / "other.csv", cells(), encoding)
-    for command, *options in (
-        ("agreement", *LONG, "--level=ordinal"),
-        ("compare_systems", "--item=item", *LONG[2:], "--system=system"),
-        ("correlate", "--item=item", "--system=system", "--human=label", "--metric=bleu"),
-    ):
-        assert numbers(command, path, *options) == numbers(command, other, *options)
 
 
 def test_labels_are_not_columns_of_annotators_and_a_fault_in_one_names_it(tmp_path):

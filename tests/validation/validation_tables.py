@@ -18,8 +18,8 @@ def judged_table(values, *, annotator="Ann", condition="", question="q", **colum
     return pd.DataFrame(rows).assign(**named, **columns)
 
 
-def written(path, rows):
-    with path.open("w", newline="") as file:
+def written(path, rows, encoding="utf-8"):
+    with path.open("w", newline="", encoding=encoding) as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)

@@ -22,6 +22,7 @@ from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.console import filled, pages
 from tests.console.conftest import PASSWORD
+from tests.validation.pages.test_results_page import close_study
 from validation.analysis.records import CorrelationRecord
 from validation.documents.metrics_answers import measure_name
 from validation.pages.metric_agreement import TABLES
@@ -164,10 +165,7 @@ def test_without_scores_there_is_nothing_to_report(rosa, researcher):
 
 @pytest.mark.slow
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):
-    study = rating_study("close", owner=researcher)
-    for person, values in {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}.items():
-        for item, lead in zip(study.items.all(), values, strict=True):
-            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    study = close_study(researcher)
     filled.add_scores(study)
     options = {"output": tmp_path, "format": ["md"], "json": True}
     assert json.loads(command_output("report", "close", **options))["prices"] == {}
