@@ -82,20 +82,11 @@ class TestInProcess:
         assert named in errors
         assert "Traceback" not in errors
 
-    def test_qrels_are_exported_and_counted(self, tmp_path, capsys):
-        studies.ticked_study("ticked")
-        path = tmp_path / "qrels.txt"
-        assert exit_code("export_qrels", "ticked", "--output", path, "--rule", "any") == 0
-        assert importing.numbers_in(capsys.readouterr().out.removeprefix(str(path))) == [2, 5, 2, 1]
-        assert path.read_text().splitlines()[0] == "boot 0 clog 1"
-
     @pytest.mark.parametrize(
         ("arguments", "named"),
         [
             (("none", "--output", "q"), ("'none'", "rated, ticked")),
-            (("rated", "--output", "q"), ("'rated'", "interval")),
             (("ticked", "--output", "no/q"), ("no/q",)),
-            (("ticked", "--output", "."), (".",)),
             (("ticked", "--output", "q", "--rule", "most"), ("'most'",)),
             (("ticked",), ("--output",)),
         ],

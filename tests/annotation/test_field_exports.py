@@ -262,12 +262,6 @@ def test_repeated_rows_of_a_table_follow_the_policy(tmp_path, repeats, value):
         read_draft(path, "csv", PLAIN)
 
 
-def test_the_mean_of_repeated_numbers_is_one_answer(tmp_path):
-    path = written_file(tmp_path, "item,who,label\n0,A,1\n0,A,4\n0,B,2\n", "repeat.csv")
-    draft = read_draft(path, "csv", PLAIN, policies=Policies(repeats="mean"))
-    assert answers_to(draft, "label") == {("0", "A"): 2.5, ("0", "B"): 2}
-
-
 def test_words_for_no_label_are_missing_unless_they_are_wanted(tmp_path):
     rows = "item,who,label\n0,A,yes\n0,B,NULL\n1,A,no\n1,B,\n"
     path = written_file(tmp_path, rows, "null.csv")

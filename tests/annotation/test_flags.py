@@ -218,8 +218,6 @@ START = datetime(2026, 11, 29, tzinfo=UTC)
     "content",
     [
         None,
-        "events",
-        {"input": 1},
         [1, "input", None, [], [1.0], ["input", 1.0]],
         [[-1, "input"], [True, "input"], [10**9, "input"], [float("nan"), "input"]],
         [[1.0, "unknown"], [1.0, ["input"]], [1.0, "paste"], [1.0, "paste", "much"]],

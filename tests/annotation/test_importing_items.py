@@ -252,8 +252,6 @@ HEADER = b"item,context,system,response\n"
 
 NO_SYSTEM = {"item": "item", "response": "response"}
 WIDE = {"item": "item", "alpha": "response", "beta": "response"}
-CONDITIONS = {**LONG, "condition": "condition"}
-DIFFERENT = b"item,condition,system,response\na,b,c,d\na,x,y,d\n"
 LONG_CONDITION = b"item,condition,response\na," + b"b" * 65 + b",c\n"
 LINE_OF_JSON = b'{"item": "a", "context": "b", "system": "c", "response": "d"}\n'
 CELL_ERROR = as_excel([["item", "response"], ["a", "#REF!"]])
@@ -261,7 +259,6 @@ CELL_BEYOND = as_excel([["item", "response"], ["a", "b", "c"]])
 
 # name, content, the uses of its columns; and the line, column and code of each fault
 BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, str]]]] = [
-    ("a row too short", HEADER + b"a,b\nc,d,e,f\n", LONG, [(2, "", "field_count")]),
     (
         "rows of both kinds",
         HEADER + b"a,b\nc,d,e,f,g\n,x,y,z\n",
@@ -269,13 +266,9 @@ BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, st
         [(2, "", "field_count"), (3, "", "field_count"), (4, "item", "empty")],
     ),
     ("spaces for an item", HEADER + b" ,b,c,d\n", LONG, [(2, "item", "empty")]),
-    ("both empty", HEADER + b",b,,d\n", LONG, [(2, "item", "empty"), (2, "system", "empty")]),
     ("a long item", HEADER + b"a" * 201 + b",b,c,d\n", LONG, [(2, "item", "too_long")]),
     ("a long system", HEADER + b"a,b," + b"c" * 101 + b",d\n", LONG, [(2, "system", "too_long")]),
     ("a NUL", HEADER + b"a,b\x00b,c,d\n", LONG, [(2, "context", "nul")]),
-    ("a system twice", HEADER + b"a,b,c,d\na,b,c,e\n", LONG, [(3, "system", "repeated_response")]),
-    ("another context", HEADER + b"a,b,c,d\na,x,y,d\n", LONG, [(3, "context", "differs")]),
-    ("another condition", DIFFERENT, CONDITIONS, [(3, "condition", "differs")]),
     (
         "a long condition",
         LONG_CONDITION,
@@ -449,14 +442,6 @@ BAD_POOLS = [
 ]
 
 
-def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path):
-    files = {"pictures/a.png": PNG + b"a", "b.png": PNG + b"b"}
-    [item], faults = pool(tmp_path, files, "t1,Shoe,pictures/a.png,c1,b.png\n")
-    assert faults.n == 0
-    pictures = (item.picture, item.candidates[0].picture)
-    assert [picture.content for picture in pictures] == [PNG + b"a", PNG + b"b"]
-
-
 @pytest.mark.parametrize(
     "name", ["t1.png", "T1.PNG", "./t1.png", "t1", "t1.jpeg.png", "in\\\\t1.png", "deep/in/t1.png"]
 )
@@ -467,16 +452,6 @@ def test_pictures_are_found_by_file_name_in_any_folder_of_the_zip(tmp_path, name
     assert faults.n == 0
     pictures = (item.picture, item.candidates[0].picture)
     assert [picture.content for picture in pictures] == [PNG + b"t", PNG + b"b"]
-
-
-def test_of_pictures_with_one_name_the_one_in_the_chosen_folder_is_used(tmp_path):
-    table = b"item,title,image,key,candidate_image\nt1,Shoe,a.png,c1,b.png\n"
-    files = {f"{folder}/a.png": PNG + folder.encode() for folder in ("new", "old")}
-    path = write_file(tmp_path / "a.zip", as_zip({"t.csv": table, "b.png": PNG, **files}))
-    with opened_table(path) as table:
-        mapping = replace(profile_table(table).guess(), fixes={"several_pictures": "old"})
-        [item] = items_of(table, mapping, faults=Faults(), kind="alternatives")
-        assert item.picture.content == PNG + b"old"
 
 
 @pytest.mark.parametrize(("rows", "code"), BAD_POOLS)

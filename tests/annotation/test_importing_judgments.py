@@ -238,7 +238,6 @@ UNFIT = [
     ("an unknown item", "d7,alpha,appropriateness,Cyd,1", "item", "unknown_item", "d7"),
     ("an unknown candidate", "d1,gamma,appropriateness,Cyd,1", None, "other_candidate", "gamma"),
     ("too high", "d1,alpha,appropriateness,Cyd,101", "value", "off_scale", "101"),
-    ("too low", "d1,alpha,appropriateness,Cyd,-1", "value", "off_scale", "appropriateness"),
 ]
 
 

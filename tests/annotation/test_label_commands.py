@@ -46,10 +46,7 @@ WITH_LABELS = ("ticked", "--labels", "1", "--output", "o")
     ("arguments", "named"),
     [
         (("label_study", "none", "--method", "majority"), "'none'"),
-        ((*LABEL, "mean"), "mean"),
         ((*LABEL, "most"), "'most'"),
-        ((*LABEL, "majority", "--question", "wit"), "'wit'"),
-        ((*LABEL, "majority", "--round", "2"), "round 2"),
         (("export_labels", *WITH_LABELS), "1"),
         (("export_qrels", *WITH_LABELS), "1"),
         (("export_qrels", *WITH_LABELS, "--rule", "any"), "--rule"),

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import User
 from annotation.exceptions import StudyUnknown
-from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
+from annotation.models import Annotator, Candidate, Item, Question, Study, Submission
 from annotation.submission_imports import pseudonym
 from tests.annotation import studies
 from tests.codes import refused
@@ -117,22 +117,6 @@ def test_counting_takes_one_query_however_many_studies(django_assert_num_queries
     owner = User.objects.create_user("owner")
     studies.rated_study("owned", owner=owner)
     assert [s.n_judgments for s in Study.objects.visible_to(owner).counted()] == [12]
-
-
-def test_accepted_means_not_rejected():
-    study = studies.alternatives_study()
-    studies.tick(study, "Ann", "boot", {"clog"}, status=Submission.Status.APPROVED)
-    studies.tick(study, "Bob", "boot", {"clog"}, status=Submission.Status.SUBMITTED)
-    studies.tick(study, "Cyd", "boot", {"clog"}, status=Submission.Status.REJECTED)
-    submissions = Submission.objects.of(study).accepted()
-    judgments = Judgment.objects.of(study).accepted()
-    assert {s.annotator.pseudonym for s in submissions} == {"Ann", "Bob"}
-    assert {j.submission.annotator.pseudonym for j in judgments} == {"Ann", "Bob"}
-    assert (Judgment.objects.of(study).count(), judgments.count()) == (9, 6)
-    # Another study has its own.
-    another = studies.ticked_study("two")
-    assert Judgment.objects.of(another).count() == 5
-    assert Submission.objects.of(another).count() == 2
 
 
 def test_a_question_says_why_a_value_is_none_of_its_own():

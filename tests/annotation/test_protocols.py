@@ -110,18 +110,15 @@ def test_every_fault_of_a_file_is_given_at_once_with_its_line():
 @pytest.mark.parametrize(
     ("text", "line", "code"),
     [
-        ("a: b: c", 1, "not_yaml"),
         ("title: x\nquestions: [1,", 2, "not_yaml"),
         ("- 1", 1, "not_settings"),
         ("title: &x 1\nlanguage: *x", 2, "alias"),
         ("title: !!python/object:os.system 1", 1, "has_tag"),
-        ("title: !!binary aGk=", 1, "has_tag"),
         ("title: a\ntitle: b", 2, "repeated"),
         ("title: !!int x", 1, "not_yaml"),
         ("", 1, "empty"),
         ("\0", 1, "not_yaml"),
         ("? [a, b]\n: c", 1, "not_word"),
-        ("a: " + "[" * 30 + "]" * 30, 1, "too_deep"),
         ("a: " + "[" * 21 + "]" * 21, 1, "too_deep"),
         ("a: " + "[" * 3000, 1, "too_deep"),
         ("title: x\na: [" + "1," * 20_000 + "1]", 2, "too_many_parts"),

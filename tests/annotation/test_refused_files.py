@@ -39,11 +39,9 @@ CSV_REFUSALS: list[tuple[Any, ...]] = [
     ("only a byte order mark", b"\xef\xbb\xbf", None, None, "no_rows"),
     ("blank lines only", b"\n\n", None, None, "no_rows"),
     ("a missing column", b"item,system,context\na,b,c\n", 1, None, "missing_columns", "response ("),
-    ("other case", b"Item,System,Context,Response\n", 1, None, "missing_columns", "Item, System"),
     ("a column twice", b"item," + HEADER, 1, None, "repeated_columns", "item"),
     ("columns without a name", FIELDS + b",,\n", None, None, "no_rows"),
     ("a NUL in the header", b"it\x00em,system,context,response\n", 1, None, "nul"),
-    ("too few fields", HEADER + b"a,b,c\n", 2, None, "field_count", "3"),
     ("too many fields", HEADER + b"a,b,c,d,e\n", 2, None, "field_count", "5"),
     ("UTF-16 without its end", b"\xff\xfei\x00t", 1, None, "wrong_encoding"),
     (
@@ -57,9 +55,6 @@ CSV_REFUSALS: list[tuple[Any, ...]] = [
     ("a huge field", HEADER + b"d0,a," + b"x" * 10_000_001 + b",ok\n", 2, None, "not_csv"),
     ("an empty key", HEADER + b" ,alpha,hi,ok\n", 2, "item", "empty"),
     ("a long key", HEADER + b"d" * 201 + b",alpha,hi,ok\n", 2, "item", "too_long", "200"),
-    ("a long system", HEADER + b"d0," + b"s" * 101 + b",hi,ok\n", 2, "system", "too_long", "100"),
-    ("after quoted lines", HEADER + b'a,b,"1\n2\r\n3",ok\nd1,,hi,ok\n', 5, "system", "empty"),
-    ("after blank lines", FIELDS + b"\r\n\r\na,b,hi,ok\rd1,,hi,ok\r", 4, "system", "empty"),
 ]
 
 GOOD = b'{"item": "d0", "system": "alpha", "context": "hi", "response": "ok"}\n'
@@ -74,7 +69,6 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
     ("junk", GOOD + b"junk\n", 2, None, "not_json"),
     ("two objects on a line", GOOD.strip() + GOOD, 1, None, "not_json"),
     ("a number", b"\n\n7\n", 3, None, "not_object"),
-    ("null", b"null\n", 1, None, "not_object"),
     ("an object over two lines", b'{"item":\n "d0"}\n', 1, None, "not_json"),
     (
         "a missing field",
@@ -84,11 +78,9 @@ JSON_REFUSALS: list[tuple[Any, ...]] = [
         "missing_field",
     ),
     ("a list for a text", changed(b'"hi"', b"[1]"), 1, "context", "not_text", "list"),
-    ("an object for a text", changed(b'"hi"', b"{}"), 1, "context", "not_text", "dict"),
     ("a truth for a text", changed(b'"hi"', b"true"), 1, "context", "not_text", "bool"),
     ("null for a key", changed(b'"d0"', b"null"), 1, "item", "empty"),
     ("NaN", changed(b'"hi"', b"NaN"), 1, None, "not_json", "NaN"),
-    ("Infinity", changed(b'"hi"', b"-Infinity"), 1, None, "not_json", "-Infinity"),
     ("an endless number", changed(b'"hi"', b"9" * 5000), 1, None, "not_json"),
     ("a line cut short", GOOD + b'{"item": "d0', 2, None, "not_json", "10"),
     ("a line without its end", GOOD + b'{"item": "d0"\n', 2, None, "not_json", "14"),

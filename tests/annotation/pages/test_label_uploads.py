@@ -232,9 +232,7 @@ def test_another_tool_may_be_chosen(rosa):
     ("content", "name"),
     [
         (b"\xd0\xcf\x11\xe0 and more", "old.xls"),
-        (b'[{"data": {}, "annotations": [}]', "broken.json"),
         (b"[]", "none.json"),
-        (b"PK\x03\x04 and nothing", "no.zip"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(rosa, content, name):
@@ -243,13 +241,6 @@ def test_a_file_that_cannot_be_read_is_refused(rosa, content, name):
     [fault] = upload.faults
     assert upload.n_rows is None
     assert fault["problem"] in unescape(page.content.decode())
-
-
-def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa):
-    upload = send(rosa, TABLE, "labels.csv")
-    answer = rosa.get(f"/api/v1/uploads/{upload.token}/")
-    assert answer.status_code == 200, answer.content
-    assert answer.json()["file_name"] == "labels.csv"
 
 
 REPEATED = "item,who,v\n1,ann,1\n1,ann,3\n1,bob,2\n2,bob,NA\n"

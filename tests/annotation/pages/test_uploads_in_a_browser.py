@@ -153,20 +153,6 @@ def test_problems_are_resolved_by_one_button_for_each_kind(page):
     check(page, "columns-resolved")
 
 
-def test_a_wide_workbook_of_three_systems_becomes_a_study(page):
-    header = ("No.", "context", "Bot A", "Bot B", "Bot C")
-    rows = [(n, f"User: hello {n}", *(f"Reply {s} to {n}" for s in "ABC")) for n in range(1, 31)]
-    rows[4] = (*rows[4][:3], None, rows[4][4])
-    send(page, "bots.xlsx", as_excel([header, *rows]))
-    expect(page.locator(".go strong")).to_have_text(re.compile(r"^\D*30\D+89\D+3\D*$"))
-    if page.has_script:
-        expect(seen(page).get_by_text("Reply A to 1").first).to_be_visible()
-    check(page, "columns-wide", frames=True)
-    page.locator(".go button").click()
-    page.wait_for_url("**/protocol/")
-    assert Study.objects.get().items.count() == 30
-
-
 def test_a_large_file_is_read_and_imported_in_view(page):
     header = ("No.", "context", "Bot A", "Bot B")
     rows = [(n, f"User: hello {n}", f"Reply A to {n}", f"Reply B to {n}") for n in range(1, 1201)]
