@@ -74,7 +74,7 @@ def content_of(rosa, study, name, **query):
 OF_SOME = {"qrels", "provenance", "checks", "practice", "missing"}
 
 
-def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):
+def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher, tmp_path):
     import pyarrow.parquet as pq
 
     for base in set(row_downloads()) - OF_SOME:
@@ -90,6 +90,9 @@ def test_the_three_forms_have_the_same_rows(rosa, full_study, researcher):
                     typed = typed.isoformat()
                 assert value == typed, base
                 assert from_cell(cell) == ("" if value is None else str(value))
+    path = tmp_path / "s.parquet"  # the command goes by the file's name
+    call_command("export_submissions", full_study.slug, output=path)
+    assert len(pd.read_parquet(path)) == Submission.objects.count()
     study = studies.ticked_study(owner=researcher)
     frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "qrels.parquet")))
     lines = content_of(rosa, study, "qrels.txt").decode().splitlines()
@@ -130,20 +133,6 @@ def test_parquet_has_typed_columns_and_is_written_a_group_at_a_time(researcher):
     file = pq.ParquetFile(io.BytesIO(first + second + b"".join(parts)))
     assert file.num_row_groups == 3
     assert file.read().column("value").to_pylist() == list(map(float, range(3 * GROUP_SIZE)))
-
-
-def test_a_submission_names_its_protocols_version_and_assignment(rosa, full_study, tmp_path):
-    hit = add_batch(full_study).hits.exclude(hit_id="").get()
-    assignment = add_assignment(hit)
-    assignment.submission = Submission.objects.of(full_study).filter(item=hit.item).first()
-    assignment.save()
-    frame = pd.read_parquet(io.BytesIO(content_of(rosa, full_study, "submissions.parquet")))
-    row = frame[frame["assignment_id"].notna()].squeeze()
-    assert (row["hit_id"], row["assignment_id"]) == (hit.hit_id, assignment.assignment_id)
-    assert {"protocol", "consented_at", "comment", "justification", "status"} <= set(frame)
-    path = tmp_path / "s.parquet"  # the command goes by the file's name
-    call_command("export_submissions", full_study.slug, output=path)
-    assert len(pd.read_parquet(path)) == Submission.objects.count()
 
 
 def front_matter(card):
@@ -224,17 +213,7 @@ def test_the_zip_is_the_folder_and_a_license_of_no_form_is_refused(rosa, full_st
     assert all(dataset.LICENSES)
 
 
-def test_the_page_offers_every_form_and_labels_only_if_there_are_some(rosa, full_study, researcher):
-    page = rosa.get(reverse("console:downloads", args=[full_study.slug])).content.decode()
-    for name in file_names(full_study):
-        if name.partition(".")[2] in FORMS:
-            assert f'aria-label="{name}"' in page
-    study = studies.rated_study(owner=researcher)
-    add_scores(study)
-    assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))
-
-
-def test_submissions_have_remarks_times_and_status_and_the_page_names_no_worker(rosa, researcher):
+def test_an_items_page_has_remarks_times_and_status_and_names_no_worker(rosa, researcher):
     timed_study = studies.rating_study(owner=researcher, n_items=1)
     studies.rate(timed_study, "Bob", "d0", {"alpha": 1, "beta": 2})
     ann = studies.rate(timed_study, "Ann", "d0", {"alpha": 3, "beta": 4}, status="rejected")
@@ -263,20 +242,6 @@ def test_submissions_have_remarks_times_and_status_and_the_page_names_no_worker(
     assert content.count(ann.get_status_display()) == content.count(bob.get_status_display()) == 1
     assert content.count("A1WORKER") == content.count("3ASSIGNMENT") == 1
     assert "WorkerId" not in content
-    where = reverse("console:download", args=[timed_study.slug, "submissions.csv"])
-    answer = rosa.get(where)
-    assert answer.streaming
-    assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert answer["Content-Disposition"] == 'attachment; filename="ratings-submissions.csv"'
-    ann, bob = csv.DictReader(io.StringIO(answer.getvalue().decode()))
-    assert (ann["annotator"], ann["comment"]) == ("Ann", "The second picture is <b>broken</b>!")
-    assert (ann["seconds"], ann["active_seconds"], ann["pasted"]) == ("95.5", "61.25", "True")
-    assert ann["submitted_at"] == "2026-03-02T12:01:35.500000+00:00"
-    assert (bob["annotator"], bob["pasted"], bob["hit_id"]) == ("Bob", "", "")
-    content = content_of(rosa, timed_study, "submissions.jsonl").decode()
-    ann, bob = map(json.loads, content.splitlines())
-    assert (ann["pasted"], bob["pasted"]) == (True, None)
-    assert (ann["status"], bob["status"]) == ("rejected", "approved")
 
 
 def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp_path, capsys):
@@ -518,6 +483,7 @@ def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher
     for name in file_names(study):
         where = reverse("console:download", args=[study.slug, name])
         assert f'href="{where}"' in page
+        assert name.partition(".")[2] not in FORMS or f'aria-label="{name}"' in page
         assert rosa.get(where).status_code == 200
     for name in {"scores.csv", "qrels.txt"} - set(file_names(study)):
         assert name not in page

@@ -2,7 +2,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.roles import Role, Scope
-from annotation.models import Candidate, Judgment, Study, Upload
+from annotation.models import Candidate, Study, Upload
 from metrics.models import Score, ScoringRun
 from tests.console.api.conftest import program_of
 from tests.console.api.test_writing import done
@@ -31,28 +31,6 @@ def scores_of(study):
         for number, candidate in enumerate(item.candidates.all())
     ]
     return "\n".join(["item,system,bleurt", *rows]).encode()
-
-
-@pytest.mark.slow
-def test_labels_collected_elsewhere_make_a_study(study, program):
-    upload = send_labels(program)
-    assert (upload["content"], upload["n_rows"]) == ("labels", 4)
-    assert upload["label_settings"]["tool"] == "csv"
-    assert upload["preview"] is upload["score_settings"] is None
-    where = f"{UPLOADS}{upload['token']}/"
-    uses = {"doc": "item", "rater": "annotator", "criterion": "question", "rating": "value"}
-    uses |= {"system": "system", "output": "response"}
-    said = {"uses": uses, "questions": {}}
-    changed = done(program.send("put", f"{where}label-settings/", said), 202)
-    assert changed["problems"] == []
-    assert (changed["summary"]["n_items"], changed["summary"]["n_answers"]) == (2, 4)
-    question = {"questions": {"style": {"level": "ordinal", "low": 1, "high": 5}}}
-    changed = done(program.send("put", f"{where}label-settings/", question), 202)
-    [style] = changed["summary"]["questions"]
-    assert (style["level"], style["low"], style["high"]) == ("ordinal", 1, 5)
-    made = Study.objects.get(slug=done(program.send("post", f"{where}import/", {}), 202)["study"])
-    assert sorted(Judgment.objects.of(made).values_list("value", flat=True)) == [2, 2, 4, 5]
-    assert made.questions.get().level == "ordinal"
 
 
 @pytest.mark.parametrize("content", [{"content": "scores", "study": "mine"}, {"title": "New"}])

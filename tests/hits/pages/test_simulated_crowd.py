@@ -95,7 +95,8 @@ def test_answers_of_people_are_named_before_simulated_ones_join_them(rosa, batch
     worker = create_worker(username="ann", password=PASSWORD)
     hand_in(worker, hit_on(batch, "d0"), {"alpha": 20, "beta": 50})
     before = rosa.get(change_page(batch, "crowd")).context["preview"].sentences
-    rosa.post(reverse("console:collect", args=["mine"]))
+    answer = rosa.post(reverse("console:collect", args=["mine"]))
+    assert answer.url == reverse("console:answers", args=["mine"])
     work_off()
     [added] = {*rosa.get(change_page(batch, "crowd")).context["preview"].sentences} - {*before}
     assert numbers(added) == ["1"]
