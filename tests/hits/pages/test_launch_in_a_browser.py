@@ -277,18 +277,6 @@ def test_faults_are_listed_first_and_lead_to_their_fields(page, worker):
     assert not Batch.objects.exists()
 
 
-def test_a_teams_marketplaces_are_in_order(page, worker):
-    launch_page(page)
-    team = Team.objects.get()
-    page.goto(f"/teams/{team.slug}/marketplaces/")
-    expect(page.locator("form[action*='/close/'] button")).to_be_visible()
-    assert_in_order(page)
-    budget = page.locator("[name=cap_usd]")
-    budget.fill("25")
-    budget.press("Enter")
-    expect(budget).to_have_value("25.00")
-
-
 def test_people_are_invited_by_links_and_work_without_an_account(page, worker, chromium):
     launch_page(page)
     page.locator("#id_is_invited").check()
