@@ -109,16 +109,6 @@ def test_counts_do_not_multiply_each_other():
     assert counts == expected
 
 
-def test_counting_takes_one_query_however_many_studies(django_assert_num_queries):
-    for number in range(5):
-        studies.rated_study(f"study-{number}")
-    with django_assert_num_queries(1):
-        assert [study.n_judgments for study in Study.objects.counted()] == [12] * 5
-    owner = User.objects.create_user("owner")
-    studies.rated_study("owned", owner=owner)
-    assert [s.n_judgments for s in Study.objects.visible_to(owner).counted()] == [12]
-
-
 def test_a_question_says_why_a_value_is_none_of_its_own():
     study = studies.rating_study(level="ratio")
     study.questions.update(scale_min=-5)

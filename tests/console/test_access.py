@@ -17,7 +17,7 @@ from django.test import Client, override_settings
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from django.utils import timezone
 
-from accounts import models, roles
+from accounts import roles
 from annotation.models import Adjudication, Candidate, Submission
 from annotation.protocols import documents, versions
 from annotation.result_kinds.base import find_study_kind
@@ -211,14 +211,6 @@ def test_people_are_shown_their_own_studies(researcher, colleague, worker, super
             user
         ]
     assert list(lists.values()) == [["hers"], ["his"], [], ["hers", "his", "nobodys"]]
-
-
-def test_a_guest_of_one_study_sees_that_one_alone(study, users):
-    other = rating_study("other", owner=users["owner"], team=study.team)
-    client = browser(models.User.objects.get(username="guest"))
-    assert client.get(address("study")).status_code == 200
-    assert client.get(address("study", other.slug)).status_code == 404
-    assert client.get(address("team")).status_code == 404
 
 
 @pytest.mark.parametrize("person", [*ROLES, "other_team", "worker", "operator"])

@@ -351,14 +351,6 @@ def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher
     assert left.annotator.pseudonym == "Ann"
 
 
-def test_nobody_is_asked_for_what_their_role_does_not_do(signed_in, researcher, colleague):
-    study = rating_study(owner=researcher)
-    set_study_role(study=study, user=colleague, role=roles.Role.ANALYST, actor=researcher)
-    url = reverse("console:study", args=[study.slug])
-    assert needs(signed_in(researcher).get(url).context) == ["launch"]
-    assert needs(signed_in(colleague).get(url).context) == []
-
-
 @pytest.fixture
 def lab_study(researcher):
     study = rated_study("mine", owner=researcher)
