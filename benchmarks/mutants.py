@@ -170,8 +170,8 @@ MUTANTS = (
     Mutant(
         "sweep: worked-on HITs due for disposal",
         "marketplace/hits/lifecycle.py",
-        "is_quiet = tally.accepted == tally.submitted == 0",
-        "is_quiet = True",
+        "if tally.accepted == tally.submitted == 0 and hit.status != Hit.Status.ASSIGNABLE:",
+        "if hit.status != Hit.Status.ASSIGNABLE:",
         LIMITS,
         "disposal",
     ),
