@@ -101,7 +101,6 @@ def test_without_targets_the_topics_of_the_runs_are_pooled(files):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ((), ["--quota", "--depth", "--take"]),
         (("--depth=3", "--take=4"), ["--quota", "--depth", "--take"]),
         (("--depth=3", "--similarity=words=l2"), ["words"]),
         (("--depth=3", "--similarity=pixels=dot"), ["dot", "cosine", "inner", "l2"]),

@@ -144,8 +144,6 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path, file):
         ("flat", ["x"], [1.0]),
         ("uneven", ["x", "y"], [[1.0, 2.0], [1.0]]),
         ("texts", ["x"], [["x"]]),
-        ("nested", ["x"], [[[1.0]]]),
-        ("records", ["x"], [[{"a": 1}]]),
         ("empty", ["x", "y"], pa.array([[], []], pa.list_(pa.float32()))),
         ("unnamed", ["x", None], [[1.0], [2.0]]),
     ):
@@ -161,8 +159,6 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path, file):
     file("text.npy", "1 2 3")
     for name, line, code in (
         ("texts.parquet", None, "columns"),
-        ("nested.parquet", None, "columns"),
-        ("records.parquet", None, "columns"),
         ("empty.parquet", 1, "empty"),
         ("unnamed.parquet", 2, "no_name"),
         ("rowless.npy", None, "no_rows"),

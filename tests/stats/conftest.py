@@ -1,5 +1,3 @@
-"""Published worked examples and long frames for the tests of stats."""
-
 import json
 from collections.abc import Callable
 from pathlib import Path

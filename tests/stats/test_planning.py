@@ -238,7 +238,6 @@ def test_the_least_number_is_named_and_what_cannot_be_used_is_refused_by_name():
     frame = pilot(10).assign(b=np.nan)
     assert curve(frame)["power"].isna().all()
     for options, code in (
-        ({"n_items": []}, "n_items_out_of_range"),
         ({"n_items": [1]}, "n_items_out_of_range"),
         ({"n_annotators": [3]}, "reliability_missing"),
         ({"alpha": 5}, "alpha_out_of_range"),

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
@@ -18,6 +17,7 @@ from retrieval.exceptions import TrecFileFaults
 from retrieval.pages.sizes import MOST_BYTES, QUESTIONS, answer_of
 from tests.codes import field_codes
 from tests.console.pages import words_of
+from tests.retrieval.test_power import power as command
 
 pytestmark = pytest.mark.django_db
 
@@ -29,12 +29,6 @@ def words(client, status=200, **query):
     answer = client.get(reverse("console:how-many"), query)
     assert answer.status_code == status
     return words_of(answer.content.decode())
-
-
-def command(*options):
-    out = StringIO()
-    call_command("power", *options, "--json", stdout=out)
-    return json.loads(out.getvalue())
 
 
 def test_the_published_correlation_needs_129_and_rounding_is_named(rosa):

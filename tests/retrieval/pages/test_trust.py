@@ -119,7 +119,6 @@ def test_what_is_missing_or_cannot_be_compared_is_refused_with_its_reason(rosa, 
     for more, codes in (
         ({"top": "1"}, {"top": ["min_value"]}),
         ({"rbo_p": "1"}, {"rbo_p": ["max_value"]}),
-        ({"n_draws": "9"}, {"n_draws": ["min_value"]}),
         ({"measures": []}, {"measures": ["no_measure"]}),
         ({"runs": form["runs"][:1]}, {"__all__": ["too_few_runs"]}),
         ({"qrels": form["qrels"][:1]}, {"__all__": ["too_few_qrels"]}),
