@@ -122,23 +122,11 @@ class TestTopicalChat:
             ),
             ([response("a", "x", unieval={LONG: 1})], "too_long", 2, f"unieval.{LONG}"),
             ([response("a", "x", scores={"overall": 6})], "off_scale", 2, "scores.overall"),
-            ([7], "not_object", 2, None),
-            ({"a": 1}, "not_objects", 1, None),
             ([], "no_rows", None, None),
         ],
     )
     def test_what_does_not_fit_is_refused(self, as_json, entries, code, line, field):
         assert_refused("import_topical_chat", as_json(entries), code, line=line, field=field)
-
-    def test_a_file_that_is_no_json_is_refused(self, write):
-        for text, line in (
-            ('[{"a": 1} {"b": 2}]', 1),
-            ('[{"a": 1},', 2),
-            ('[{"a": NaN}]', 1),
-            ('[{"a": 1}', 1),
-        ):
-            path = write(text, name="data.json")
-            assert_refused("import_topical_chat", path, "not_json", line=line)
 
     @pytest.fixture
     def published(self, shared_data):

@@ -144,11 +144,6 @@ def test_an_undefined_correlation_keeps_its_place_and_is_null_in_json(constant_b
     assert all(c["value"] == pytest.approx(100) for c in cells if c["metric"] == "NLL")
 
 
-def test_a_folder_without_the_data_is_refused(tmp_path):
-    with refused_naming(DatasetIncomplete, "all_models_scores"):
-        table_2(tmp_path)
-
-
 COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
 
 

@@ -11,7 +11,7 @@ from simulation.comparisons import causes, compare_all, sensitivity
 from simulation.models import DialoguePiece, StoredCatalogue, StoredExperiment, StoredRecommender
 from simulation.pages.tables import StoredRun
 from simulation.reports import results_table
-from simulation.stored_catalogues import drawn_products, read_stored, stand_ins, vectors
+from simulation.stored_catalogues import read_stored, stand_ins, vectors
 from tests.codes import refused_naming
 from tests.simulation.stored import RULES, stored_experiment, trained_recommender, work_off
 from work import execution, models, tasks
@@ -200,14 +200,6 @@ def test_recommenders_whose_rows_could_not_be_told_apart_are_refused(experiment)
                 experiment=experiment, rules=RULES | {"recommenders": specs}, actor=None
             )
     assert not experiment.versions.exists()
-
-
-def test_an_item_that_the_catalogue_lacks_is_named(team):
-    catalogue = drawn_products(team=team, n_items=50, actor=None)
-    judged = {"judgments": [("shoe-000001", "boot-1", 1)], "made_of": "", "actor": None}
-    with refused_naming(exceptions.TargetsUnfit, "boot-1"):
-        stored_experiments.create_experiment(team=team, name="x", catalogue=catalogue, **judged)
-    assert not StoredExperiment.objects.filter(name="x").exists()
 
 
 @pytest.mark.slow

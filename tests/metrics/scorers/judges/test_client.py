@@ -54,8 +54,6 @@ def test_too_many_requests_wait_as_long_as_the_endpoint_asks(foreign):
         (chat("word " * 1000), 1, EndpointUnavailableError, "too_large", []),
         (error(400, "E17"), 5, PromptRefusedError, "", []),
         (error(401, "E17"), 5, EndpointRefusedError, "status_401", []),
-        (error(403, "E17"), 5, EndpointRefusedError, "status_403", []),
-        (error(404, "E17"), 5, EndpointRefusedError, "status_404", []),
         (error(429, "E17", "insufficient_quota"), 5, EndpointRefusedError, "status_429", []),
         # A redirect must not take the key along.
         (Says("E17", 307, {"Location": "/elsewhere"}), 5, EndpointRefusedError, "status_307", []),
@@ -206,7 +204,6 @@ def test_what_the_environment_says_is_read_and_odd_numbers_and_addresses_are_ref
             budget_from({"JUDGE_MAX_USD": value})
     for url, code in (
         ("ftp://host/v1", "base_url_scheme"),
-        ("host/v1", "base_url_scheme"),
         ("http://user:word@host/v1", "base_url_secret"),
         ("http://host/v1?key=1", "base_url_secret"),
         ("http://host:port/v1", "base_url_port"),
