@@ -28,7 +28,6 @@ SYSTEMS = ("alpha", "beta", "gamma", "delta")
 ANN = [[10, 40, 70, 90], [20, 10, 60, 80], [55, 45, 35, 65]]
 BOB = [[30, 20, 90, 70], [25, 35, 50, 85], [50, 60, 45, 70]]
 SCORES = [[0.1, 0.3, 0.2, 0.9], [0.5, 0.1, 0.6, 0.7], [0.2, 0.8, 0.3, 0.6]]
-OF_SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
 def by_system(values):
@@ -75,21 +74,6 @@ def study(stored_for_module):
     study = judged_study()
     score(study)
     return study
-
-
-@pytest.mark.parametrize("coefficient", Settings.coefficients)
-def test_values_are_those_of_the_mean_of_annotators_by_hand(study, coefficient):
-    values = correlations(study, coefficients=(coefficient,))
-    correlate = OF_SCIPY[coefficient]
-    human = means(ANN, BOB)
-    by_item = [correlate(*rows).statistic for rows in zip(human, SCORES, strict=True)]
-    assert values["item", coefficient].value == pytest.approx(mean(by_item), abs=1e-12)
-    of_systems = [
-        [mean(column) for column in zip(*table, strict=True)] for table in (human, SCORES)
-    ]
-    assert values["system", coefficient].value == pytest.approx(correlate(*of_systems).statistic)
-    cells = [[value for row in table for value in row] for table in (human, SCORES)]
-    assert values["pooled", coefficient].value == pytest.approx(correlate(*cells).statistic)
 
 
 def test_a_report_has_every_level_and_coefficient_of_every_metric_and_question():

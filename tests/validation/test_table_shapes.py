@@ -12,6 +12,7 @@ from annotation.readers.policies import Reading
 from annotation.readers.shapes import columns_to_rows, pairs_to_orders, rows_to_columns
 from tests.annotation.importing import command_output
 from tests.codes import refused
+from tests.validation.test_conclusions import answer
 from tests.validation.validation_tables import written
 
 FIELD = Path(__file__).parents[1] / "annotation" / "field"
@@ -89,11 +90,6 @@ def labels_in_shapes(
         ),
         "nested": (as_json(folder / "nested.jsonl", nested_records(), encoding), LONG),
     }
-
-
-def answer(command: str, path: Path, *options: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(command_output(command, path, *options, "--json"))
-    return found
 
 
 def numbers(command: str, path: Path, *options: str) -> dict[str, Any]:
