@@ -115,10 +115,6 @@ def leave(browser, session=None):
     )
 
 
-def block(mturk, submission):
-    mturk.create_worker_block(WorkerId=session_of(submission).worker.worker_id, Reason="Careless")
-
-
 def completion_code(study, outcome="completed"):
     return study.codes.get(outcome=outcome).code
 

@@ -165,23 +165,15 @@ def test_who_was_asked_back_has_a_day_to_return_the_place(fake, posted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("has_place", [True, False])
-def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, mturk, has_place):
+def test_a_stopped_study_is_followed_while_somebody_holds_a_place(fake, posted, mturk):
     prolific.approve(mturk, prolific.hand_in(fake, posted))
-    if has_place:
-        place = fake.world.arrive(fake.world.studies[posted.external_id])
+    place = fake.world.arrive(fake.world.studies[posted.external_id])
     call_recruiters()
     posting.stop_study(study=posted)
     call_recruiters()
-    if has_place:
-        claim(fake, posted, place)
-        call_recruiters()
-        assert open_doubts().get().session.submission_id == place.id
-        return
-    assert prolific.reload(posted).n_payable_there == 0
-    fake.calls.clear()
+    claim(fake, posted, place)
     call_recruiters()
-    assert "submissions" not in fake.calls
+    assert open_doubts().get().session.submission_id == place.id
 
 
 @pytest.mark.parametrize("is_polled_first", [True, False])
@@ -362,29 +354,6 @@ def test_approving_is_written_down_once_and_a_submission_is_not_decided_in_two_w
     assert models.Session.objects.get().state == "approved"
     assert models.LedgerTransaction.objects.count() == movements
     assert make_batch() is None
-
-
-def test_a_rejection_is_overridden(mturk, sent):
-    for assignment in sent:
-        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Half is missing.")
-    assert (decisions(), models.Session.objects.get().state) == (["reject"], "rejected")
-    assert not models.WorkerMessage.objects.exists()
-    with pytest.raises(mturk.exceptions.RequestError):
-        mturk.approve_assignment(AssignmentId=sent[0])
-    mturk.approve_assignment(AssignmentId=sent[0], OverrideRejection=True)
-    # The rejection, which was not sent yet, is sent no more.
-    assert (decisions(), models.Session.objects.get().state) == (["approve"], "approved")
-
-
-def test_what_time_approves_is_approved_at_the_recruiter(mturk, sent, requester):
-    assert intents.approve_overdue() == 0
-    models.Assignment.objects.update(auto_approval_at="2020-01-01T00:00Z")
-    for hit in requester.hits.all():
-        type(hit).objects.filter(pk=hit.pk).update(next_transition_at="2020-01-01T00:00Z")
-    lifecycle.sweep(clock.now())
-    assert intents.approve_overdue() == 1
-    assert intents.approve_overdue() == 0
-    assert decisions() == ["approve"]
 
 
 def test_a_bonus_is_the_recruiters_to_pay_and_under_a_token_once(mturk, sent):
@@ -571,6 +540,7 @@ def test_what_the_recruiter_decided_is_taken_over_once(done):
 def test_an_approval_there_stands_against_a_rejection_here(done, mturk):
     for assignment in models.Assignment.objects.filter(status="Submitted"):
         mturk.reject_assignment(AssignmentId=assignment.public_id, RequesterFeedback="No. " * 30)
+    assert not models.WorkerMessage.objects.exists()
     prolific.take_over(done, "submission_id,status\nx1,approved\n")
     assert prolific.statuses() == ["Accepted", "Accepted", "Approved", "Approved"]
 

@@ -165,10 +165,6 @@ def test_news_of_a_study_are_followed_here(fake, posted, sends):
     follow_all_events()
     posted.refresh_from_db()
     assert posted.state == "paused"
-    fake.world.studies[posted.external_id].status = "ACTIVE"
-    call_recruiters()
-    posted.refresh_from_db()
-    assert posted.state == "active"
 
 
 def test_what_is_not_signed_by_the_workspace_is_refused(fake, connection):

@@ -238,7 +238,7 @@ def arrived(fake, posted):
 def token_of(publisher, settings, posted):
     settings.PROLIFIC_KEYS_URL = publisher.url
 
-    def make(submission, age=timedelta(), **changes):
+    def make(submission, age=timedelta()):
         ids = {
             "PROLIFIC_PID": submission.participant,
             "STUDY_ID": posted.external_id,
@@ -247,7 +247,7 @@ def token_of(publisher, settings, posted):
         start = clock.now() - age
         times = {"iat": start.timestamp(), "exp": (start + timedelta(minutes=2)).timestamp()}
         facts = {"sub": submission.id, "aud": settings.SITE_URL, "prolific": ids}
-        return publisher.token(**times | facts | changes)
+        return publisher.token(**times | facts)
 
     return make
 
@@ -283,12 +283,3 @@ def test_an_expired_link_is_asked_of_the_recruiter(fake, posted, arrived, token_
     assert fake.calls.count("submission") == 2
     fake.world.leave(gone := fake.world.arrive(fake.world.studies[posted.external_id]))
     assert open_link(posted, gone, token_of(gone, age=timedelta(minutes=5))) != 302
-
-
-@pytest.mark.parametrize(
-    "changes", [{"sub": "f" * 24}, {"aud": "https://other.example"}, {"iss": "somebody"}]
-)
-def test_a_link_that_is_signed_and_wrong_is_refused(fake, posted, arrived, token_of, changes):
-    assert open_link(posted, arrived, token_of(arrived, **changes)) != 302
-    assert not models.Session.objects.exists()
-    assert "submission" not in fake.calls
