@@ -17,7 +17,6 @@ from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client, network_client, send_in_process
 from tests.codes import refused
 from tests.marketplace.conformance.refusals import error_code
-from tests.marketplace.conftest import HIT
 
 KEY_ID, SECRET = "ASSAYAAAAAAAAAAAAAAA", "a-secret"
 
@@ -114,13 +113,14 @@ def test_a_request_without_a_readable_date_is_incomplete(text):
         ("", "MissingAuthenticationTokenException"),
         ("Basic YTpi", "IncompleteSignatureException"),
         ("AWS4-HMAC-SHA256", "IncompleteSignatureException"),
-        ("AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host, Signature=c", None),
-        ("AWS4-HMAC-SHA256 Credential=a/b/c/d/aws4_request, Signature=c", None),
+        (
+            "AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host, Signature=c",
+            "IncompleteSignatureException",
+        ),
     ],
 )
 def test_a_broken_authorization_header_is_refused(header, code):
-    expected = code or "IncompleteSignatureException"
-    assert refusal_of(with_header(signed(), "authorization", header)) == expected
+    assert refusal_of(with_header(signed(), "authorization", header)) == code
 
 
 def test_spaces_are_signed_as_one_and_a_session_token_or_another_service_refused():
@@ -263,17 +263,6 @@ def test_only_the_requester_api_and_its_root_are_signed_under_amazons_names(keys
     headers = signed_headers(keys, "http://testserver/")
     assert post("/", headers).status_code in (302, 403)
     assert Client().get("/worker/login/").status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/requester", "/requester/"])
-def test_an_unmodified_client_works_over_the_network(live_server, keys, path):
-    client = network_client(live_server.url + path, keys)
-    hits = [client.create_hit(**HIT)["HIT"] for _ in range(3)]
-    assert client.get_hit(HITId=hits[0]["HITId"])["HIT"] == hits[0]
-    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 2})
-    assert [hit["HITId"] for page in pages for hit in page["HITs"]] == [
-        hit["HITId"] for hit in hits[::-1]
-    ]
 
 
 def send_in_chunks(keys: dict[str, str], body: bytes) -> tuple[int, str]:

@@ -88,12 +88,6 @@ def test_dallinger_names_amazon_and_speaks_to_this_marketplace(
     assert service.account_balance() == 100.0
 
 
-def test_dallinger_says_that_a_wrong_key_is_wrong(dallinger, led_to_the_bridge, keys):
-    service = dallinger.MTurkService(keys["access_key_id"], "wrong", "us-east-1")
-    with pytest.raises(dallinger.MTurkServiceException):
-        service.check_credentials()
-
-
 def test_dallinger_creates_extends_lists_and_expires_hits(service, dallinger_hit):
     first = dallinger_hit()
     other = dallinger_hit(annotation="experiment-8")

@@ -24,7 +24,6 @@ from tests.marketplace.conftest import (
     HIT,
     HIT_TYPE,
     HTML_QUESTION,
-    make_type,
     submit,
 )
 from tests.marketplace.test_worker_site import COUNTRY, require
@@ -112,10 +111,6 @@ def test_without_a_question_that_can_be_shown_or_the_money_nothing_is_created(mt
         "not xml",
         HTML_QUESTION.replace("2011-11-11", "2011-11-12"),
         HTML_QUESTION.replace("<FrameHeight>450</FrameHeight>", ""),
-        HTML_QUESTION.replace("450", "tall"),
-        '<!DOCTYPE q [<!ENTITY a "b">]>' + EXTERNAL_QUESTION,
-        EXTERNAL_QUESTION.replace("https://study.example", "javascript:alert(1)//"),
-        HTML_QUESTION.replace("Task", "é" * 32_768),
     ):
         assert turk_code(mturk.create_hit, **HIT | {"Question": question}) == "XMLParseError"
         assert not Hit.objects.exists()
@@ -268,7 +263,6 @@ def test_an_expired_hit_and_what_it_gets_cost_nothing_until_it_lives_again(mturk
         (1, 9, "0.63", "InvalidMaximumAssignmentsIncrease"),
         (9, 1, "0.63", "InvalidMaximumAssignmentsIncrease"),
         (10, 1, "0.63", None),
-        (10, 50, "0.63", None),
         (1, 8, "20.00", "InsufficientFunds"),
         (10**9, 1, "0", "InvalidParameterValue"),  # the most that a HIT can have
     ],
@@ -348,35 +342,6 @@ def test_a_fault_of_ours_is_a_service_fault(mturk, monkeypatch, caplog):
 
 # The beginning of a text of Amazon's that programs look for.
 WRONG_STATUS = "This operation can be called with a status of:"
-
-
-def test_boto3s_own_paginators_come_to_an_end(mturk, worker):
-    hit = publish(mturk)
-    assignment = submit(worker, hit)
-    type_id = make_type(mturk)
-    who = {"WorkerId": worker.worker_id}
-    mturk.associate_qualification_with_worker(QualificationTypeId=type_id, **who)
-    required = {"QualificationTypeId": type_id, "Comparator": "DoesNotExist"}
-    publish(mturk, QualificationRequirements=[required])
-    mturk.create_worker_block(**who, Reason="Bots")
-    mturk.send_bonus(**who, AssignmentId=assignment, BonusAmount="0.10", Reason="Quick")
-    of_type, of_hit = {"QualificationTypeId": type_id}, {"HITId": hit}
-    for operation, member, parameters, least in (
-        ("list_hits", "HITs", {}, 2),
-        ("list_reviewable_hits", "HITs", {}, 1),
-        ("list_assignments_for_hit", "Assignments", of_hit, 1),
-        ("list_bonus_payments", "BonusPayments", of_hit, 1),
-        ("list_qualification_types", "QualificationTypes", {"MustBeRequestable": False}, 2),
-        ("list_qualification_requests", "QualificationRequests", {}, 0),
-        ("list_worker_blocks", "WorkerBlocks", {}, 1),
-        ("list_workers_with_qualification_type", "Qualifications", of_type, 1),
-        ("list_hits_for_qualification_type", "HITs", of_type, 1),
-    ):
-        paginator = mturk.get_paginator(operation)
-        pages = list(paginator.paginate(**parameters, PaginationConfig={"PageSize": 1}))
-        rows = [str(row) for page in pages for row in page[member]]
-        assert len(set(rows)) == len(rows) >= least, operation
-        assert (pages[-1]["NumResults"], "NextToken" in pages[-1]) == (0, False), operation
 
 
 def test_a_second_approval_and_a_missing_hit_are_told_by_their_text(mturk, worker):

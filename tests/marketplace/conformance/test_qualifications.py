@@ -162,25 +162,20 @@ def test_a_request_is_rejected_for_good_granted_without_a_value_or_rejected_with
     assert request.status == "Rejected"
 
 
-@pytest.mark.parametrize(("selection", "value"), [("D", 100), ("C", 0)])
-def test_a_test_with_a_key_is_graded_and_granted(mturk, make_type, worker, selection, value):
+def test_a_test_with_a_key_is_graded_and_granted_once(mturk, make_type, worker):
     graded = make_type(Name="Openings", **TEST, AnswerKey=ANSWER_KEY)
     request = request_qualification(worker=worker, qualification_type=graded)
     assert (request.status, request.test) == ("Started", QUESTION_FORM)
     assert mturk.list_qualification_requests()["QualificationRequests"] == []
-    submit_test(request=request, answer=answers(selection))
-    submit_test(request=request, answer=answers("D"))
-    assert score_of(mturk, graded, worker) == value
+    for selection in "CD":
+        submit_test(request=request, answer=answers(selection))
+        assert score_of(mturk, graded, worker) == 0
 
 
-def test_a_test_has_its_time(make_type, worker):
+def test_a_test_that_was_not_handed_in_is_begun_again_after_the_delay(make_type, worker):
     timed = make_type(Name="Timed", **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=3600)
-    request = request_qualification(worker=worker, qualification_type=timed)
+    request_qualification(worker=worker, qualification_type=timed)
     clock.advance(timedelta(seconds=601))
-    with refused(exceptions.RequestRefused, "test_over"):
-        submit_test(request=request, answer=answers("D"))
-    request.refresh_from_db()
-    assert request.status == "Expired"
     assert why_not_request(worker, timed).code == "too_early"
     clock.advance(timedelta(hours=1))
     assert request_qualification(worker=worker, qualification_type=timed).status == "Started"
@@ -206,13 +201,11 @@ def test_what_is_granted_or_withdrawn_cannot_be_requested_nor_required_anew(
 def test_a_requirement_that_compares_wrongly_or_with_nothing_is_refused(mturk):
     for wrong in (
         requirement("CHESS", "Exists", 1),
-        requirement("CHESS", "DoesNotExist", 1),
         requirement("CHESS", "EqualTo"),
         requirement("CHESS", "GreaterThan", 1, 2),
         requirement("CHESS", "EqualTo", locales=["US"]),
         requirement(LOCALE, "EqualTo", 1),
         requirement(LOCALE, "LessThan", locales=["US"]),
-        requirement(LOCALE, "EqualTo", locales=["US", "GB"]),
         requirement(LOCALE, "In", 1, locales=["US"]),
         requirement(LOCALE, "In", locales=["US", "GB", "UK"]),
         requirement("NONE", "Exists"),
@@ -310,7 +303,6 @@ def test_a_locale_includes_its_parts(mturk, worker):
         ("NotEqualTo", ["US"], "", "", False),
         ("In", ["US", "GB"], "GB", "", True),
         ("NotIn", ["US", "GB"], "GB", "", False),
-        ("NotIn", ["US", "GB"], "DE", "", True),
     ):
         worker.country, worker.subdivision = country, part
         hit_type = type_of(mturk, requirement(LOCALE, comparator, locales=locales))
@@ -361,20 +353,6 @@ def _hand_in_more(template, **counts):
 # What is guarded
 
 
-def test_every_requirement_must_be_met_and_each_that_is_not_is_reported(mturk, worker, chess):
-    hit_type = type_of(
-        mturk,
-        requirement(ADULT, "EqualTo", 1),
-        requirement(LOCALE, "In", locales=["US-CA", "GB"]),
-        requirement(APPROVED, "LessThan", 10),
-        requirement(chess.public_id, "Exists"),
-    )
-    adult, place, unheld = eligibility.qualifies(worker, hit_type)
-    assert (adult.code, re.findall("[0-9]+", adult.reason)) == ("wrong_value", ["1", "0"])
-    assert (place.code, place.is_of_place, place.is_undeclared) == ("not_held", True, True)
-    assert (unheld.code, unheld.qualification_type) == ("not_held", chess)
-
-
 def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
     mturk, worker, chess, django_assert_num_queries
 ):
@@ -402,7 +380,6 @@ def test_a_test_comes_whole_or_not_at_all_and_a_name_is_used_once(mturk, other_l
         (TEST | {"AutoGranted": True}, "InvalidParameterValue"),
         (TEST | {"Test": "<QuestionForm/>"}, "XMLParseError"),
         (TEST | {"AnswerKey": "<AnswerKey/>"}, "XMLParseError"),
-        (TEST | {"AnswerKey": "not xml"}, "XMLParseError"),
     ):
         assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
         assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
@@ -495,12 +472,9 @@ US, CANADA = Locale("US"), Locale("CA")
 @pytest.mark.parametrize(
     ("comparator", "places", "own", "code"),
     [
-        ("EqualTo", [US], None, "not_stated"),
         ("In", [US, CANADA], None, "not_stated"),
         ("EqualTo", [US], CANADA, "elsewhere"),
-        ("EqualTo", [Locale("US", "CA")], None, "not_stated"),
         ("NotIn", [US, CANADA], US, "excluded_place"),
-        ("NotEqualTo", [Locale("DE")], None, "excluded_place"),
     ],
 )
 def test_a_reason_names_the_places(comparator, places, own, code):

@@ -284,14 +284,10 @@ def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
 @pytest.mark.parametrize(
     ("answer", "key", "is_correct"),
     [
-        (("A", "B"), ("A", "B"), True),
         (("B", "A"), ("A", "B"), True),
         (("A",), ("A", "B"), False),
         (("A", "B"), ("A",), False),
         (("a",), ("A",), False),
-        ((), ("A",), False),
-        (("A",), (), False),
-        ((), (), True),
         (("",), (), True),
     ],
 )
@@ -304,20 +300,15 @@ def test_a_known_answer_is_matched_as_a_set(answer, key, is_correct):
 
 
 def test_a_policy_that_makes_no_sense_is_refused(mturk):
-    too_much = known_answers({"a": ["1"]}, ApproveIfKnownAnswerScoreIsAtLeast="102")
     for policies in (
         {"AssignmentReviewPolicy": plurality(["A"])},
         {"HITReviewPolicy": known_answers({"a": ["1"]})},
         {"AssignmentReviewPolicy": {"PolicyName": "ScoreMyKnownAnswers/2011-09-01"}},
         {"AssignmentReviewPolicy": known_answers({})},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, Colour="green")},
-        {"AssignmentReviewPolicy": too_much},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMaximumAssignments="1")},
-        {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMaximumAssignments="26")},
-        {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, ExtendMinimumTimeInSeconds="59")},
         {"AssignmentReviewPolicy": known_answers({"a" * 129: ["1"]})},
         {"AssignmentReviewPolicy": known_answers({"a": ["1"]}, RejectReason="x" * 1025)},
-        {"HITReviewPolicy": plurality(["a" * 129])},
         {"HITReviewPolicy": plurality([])},
         {"HITReviewPolicy": plurality(["A"], "many")},
         {"HITReviewPolicy": plurality(["A"], DisregardAssignmentIfRejected="maybe")},
