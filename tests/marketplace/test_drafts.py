@@ -52,7 +52,6 @@ def test_a_draft_is_kept_and_one_that_began_from_an_older_one_overwrites_nothing
     for body in (
         "",
         "7",
-        "[]",
         "{}",
         '{"draft": 1, "progress": "", "revision": 0}',
         '{"draft": "", "progress": "", "revision": true}',

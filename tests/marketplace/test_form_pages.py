@@ -201,7 +201,6 @@ def test_answers_are_written_with_the_requesters_own_identifiers():
         ("price", "501", "too_large", ["500"]),
         ("price", "a few", "not_a_number", []),
         ("price", "NaN", "not_a_number", []),
-        ("price", "inf", "not_a_number", []),
         ("reason", "  \n ", "unanswered", []),
         ("reason", "Bras", "too_short", ["5", "4"]),
         ("reason", "x" * 201, "too_long", ["200", "201"]),

@@ -114,7 +114,6 @@ def test_the_database_keeps_one_account_of_each_owner_and_each_reference_once(re
     ("schedule", "reward", "assignments", "for_masters", "fee"),
     [
         ("none", "5.00", 100, True, "0.00"),
-        ("mturk", "0.63", 1, False, "0.13"),
         ("mturk", "0.63", 9, False, "0.13"),
         ("mturk", "0.63", 10, False, "0.25"),
         ("mturk", "1.00", 9, True, "0.25"),
