@@ -17,6 +17,7 @@ from django.core.servers.basehttp import (
 )
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from hits.collect import collect_batch
@@ -44,9 +45,11 @@ def served_site() -> Iterator[str]:
     require(
         settings.OWN_MACHINE,
         ConnectionUnfit(
-            "This command serves the site to itself at 127.0.0.1, and SITE_URL or ALLOWED_HOSTS "
-            "says that others reach it by another name. Set both for this one command: "
-            "SITE_URL=http://127.0.0.1:8000 ALLOWED_HOSTS=127.0.0.1 before it.",
+            _(
+                "This command serves the site to itself at 127.0.0.1, and SITE_URL or "
+                "ALLOWED_HOSTS says that others reach it by another name. Set both for this one "
+                "command: SITE_URL=http://127.0.0.1:8000 ALLOWED_HOSTS=127.0.0.1 before it."
+            ),
             code="not_local",
         ),
     )

@@ -20,7 +20,7 @@ INSTRUCTIONS = {
     "choose": rf"\b[Cc]hoose {BOLD} under {BOLD}",
     "tick": rf"\b[Tt]ick {BOLD}",
     "upload": rf"\b[Cc]hoose the file {CODE} under {BOLD}",
-    "log_in": rf"\b[Ll]og in as {CODE}",
+    "log_in": rf"\b[Ss]ign in as {CODE}",
     "open_new": rf"\bIn a private window, open {CODE}",
     "open": rf"\bOpen {CODE}",
     "go_back": r"\bBack in your first window",

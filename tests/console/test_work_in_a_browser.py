@@ -159,7 +159,7 @@ def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(open_site, clien
     study = import_study(draft=draft, path=responses, slug="rated", title="Rate responses").study
     batch = publish(study, client)
     page = open_site()
-    page.get_by_role("link", name="Rate responses").press("Enter")
+    page.get_by_role("link", name="Rate responses", exact=True).press("Enter")
     page.locator("form.accept button").first.press("Enter")
     page.wait_for_url("**/worker/assignments/**")
     task = task_of(page)

@@ -331,6 +331,8 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):
 HOLD = """
 import sys, time
 from pathlib import Path
+import django
+django.setup()
 from metrics.file_scores import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
