@@ -46,6 +46,8 @@ from validation.result_kinds.validation import (
 )
 from validation.versions import StoredResults
 
+# The tables of the section on participants and pay.
+OF_PARTICIPANTS = ("people", "pay", "recruiters-pay")
 Judged = tuple[QuestionRecord, list[RatedSystemRecord], list[RatedPairRecord]]
 
 

@@ -16,7 +16,13 @@ from presentation.documents import Document, Figure, Section, Table
 from presentation.latex import escape_latex, table_latex
 from presentation.writers import records_csv, write_table
 from validation.heds import DATASHEETS
-from validation.paper import paper_document, paper_files, participants_section, result_sections
+from validation.paper import (
+    OF_PARTICIPANTS,
+    paper_document,
+    paper_files,
+    participants_section,
+    result_sections,
+)
 from validation.study_report import zip_files
 
 
@@ -76,10 +82,17 @@ def participants(request: HttpRequest, slug: str) -> HttpResponse:
 def paper_file(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
     """Access: those who may view systems; amounts for those who may view money."""
     study = _study_with_paper(request, slug)
-    document = paper_document(study, with_money=may(request, Permission.VIEW_MONEY))
+    with_money, facts = may(request, Permission.VIEW_MONEY), StudyFacts(study)
     if (name, form) == ("paper", "zip"):
+        document = paper_document(study, with_money=with_money)
         return _attached(study, "paper.zip", zip_files(paper_files(document)), "application/zip")
-    part = next((one for one in _named_parts(document) if one.name == name), None)
+    # Only what the file is made of is read.
+    if name in OF_PARTICIPANTS:
+        sections = [participants_section(facts, with_money=with_money)]
+    else:
+        sections = result_sections(facts)
+    named = _named_parts(Document(study.slug, sections))
+    part = next((one for one in named if one.name == name), None)
     if isinstance(part, Figure) and form in FORMS:
         return picture_in(
             form,
