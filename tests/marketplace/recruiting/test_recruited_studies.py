@@ -38,6 +38,7 @@ from marketplace.models import (
 from marketplace.recruiting import arrivals, files, participants, sessions
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, close_study, invite, open_study
 from marketplace.recruiting.submissions import take_over as follow_decision
+from marketplace.templatetags.marketplace_tags import duration
 from tests.boto_clients import in_process_client
 from tests.codes import refused
 from tests.marketplace.conftest import HIT, assert_ledger_balances
@@ -118,9 +119,9 @@ def test_participants_read_how_long_it_takes_before_they_take_part(lab):
     HitType.objects.update(estimated_seconds=150)
     RecruitedStudy.objects.update(items_per_session=4)
     page = text_of(Client().get(f"/join/{lab.token}/"))
-    assert "10 min" in page
+    assert duration(600) in page
     assert "per hour" not in page  # nobody is paid
-    assert "10 min" in text_of(own_page(enter(lab.token)))
+    assert duration(600) in text_of(own_page(enter(lab.token)))
 
 
 def test_the_link_leads_back_to_the_code_at_the_end(lab):
