@@ -155,18 +155,32 @@ def match_published(*, batch: Batch, client: MTurkClient) -> int:
 EXISTS = "QualificationTypeAlreadyExists"
 
 
-def create_type(client: MTurkClient, *, name: str, description: str, **values: Any) -> str:
-    try:
-        with translated_errors():
-            answer = client.create_qualification_type(
-                Name=name, Description=description, QualificationTypeStatus="Active", **values
-            )
-    except MarketplaceRefused as refusal:
-        type_id = _type_of_name(client, name) if refusal.has_code(EXISTS) else None
-        if type_id is None:
-            raise
-        return type_id
-    return identifier(answer.get("QualificationType", {}), "QualificationTypeId")
+def create_type(
+    client: MTurkClient, *, name: str, description: str, key: str = "", **values: Any
+) -> str:
+    """The type with this name and key. Another with the name and another key gets the next number,
+    so that workers read names without keys."""
+    values |= {"Keywords": key} if key else {}
+    numbered, number = name, 1
+    while True:
+        try:
+            with translated_errors():
+                there: Mapping[str, Any] = client.create_qualification_type(
+                    Name=numbered,
+                    Description=description,
+                    QualificationTypeStatus="Active",
+                    **values,
+                ).get("QualificationType", {})
+        except MarketplaceRefused as refusal:
+            found = _type_of_name(client, numbered) if refusal.has_code(EXISTS) else None
+            if found is None:
+                raise
+            there = found
+            if found.get("Keywords", "") != key:
+                number += 1
+                numbered = f"{name} ({number})"
+                continue
+        return identifier(there, "QualificationTypeId")
 
 
 def grant_qualification(
@@ -188,7 +202,7 @@ def grant_qualification(
     return {"state": DeliveryState.CONFIRMED, "problem": ""}
 
 
-def _type_of_name(client: MTurkClient, name: str) -> str | None:
+def _type_of_name(client: MTurkClient, name: str) -> Mapping[str, Any] | None:
     types = listed(
         client,
         "list_qualification_types",
@@ -198,10 +212,7 @@ def _type_of_name(client: MTurkClient, name: str) -> str | None:
         MustBeRequestable=False,
         MustBeOwnedByCaller=True,
     )
-    return next(
-        (identifier(each, "QualificationTypeId") for each in types if each.get("Name") == name),
-        None,
-    )
+    return next((each for each in types if each.get("Name") == name), None)
 
 
 # A killed publisher is waited for no longer than this after its last HIT.

@@ -231,11 +231,11 @@ def create_practice_type(batch: Batch, client: MTurkClient) -> None:
     if practice is None or batch.practice_type_id:
         return
     title = _title(batch, practice)
-    digest = f"{batch.study_id}-{practice_fingerprint(batch.document)[:12]}"
     n, percent = n_attempts(practice), practice.pass_percent
     batch.practice_type_id = create_type(
         client,
-        name=f"{title[:LONGEST_TITLE]} – passed ({digest})",
+        name=f"{title[:LONGEST_TITLE]} – passed",
+        key=f"practice-{batch.study_id}-{practice_fingerprint(batch.document)[:12]}",
         # Read on the marketplace by who has not practised yet, and by who did not pass.
         description=(
             f"Granted to who passes one of the HITs “{title}”: {percent} % of its answers must be "

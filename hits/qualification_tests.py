@@ -55,7 +55,7 @@ class GradedQuestion:
 
 
 def type_values(document: ProtocolDocument, test: QualificationTest) -> dict[str, Any]:
-    # The type's name contains a hash of the rest: the same test is one type for all batches.
+    # The key is a hash of the rest: the same test is one type for all batches.
     questions = list(_questions(document, test))
     values: dict[str, Any] = {
         "description": _description(document, test, len(questions)),
@@ -65,8 +65,9 @@ def type_values(document: ProtocolDocument, test: QualificationTest) -> dict[str
     }
     if test.retry_after_seconds is not None:
         values["RetryDelayInSeconds"] = test.retry_after_seconds
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
-    return {"name": f"{document.title[:LONGEST_TITLE]} – {test.title} ({digest})", **values}
+    values["name"] = f"{document.title[:LONGEST_TITLE]} – {test.title}"
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+    return {"key": f"test-{digest}", **values}
 
 
 def size_errors(document: ProtocolDocument) -> list[str]:

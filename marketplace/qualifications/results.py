@@ -5,7 +5,7 @@ a pass mark is known only while its requester has such HITs on offer.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -130,12 +130,15 @@ def latest_result(
     last = graded.order_by("-pk").first()
     if last is None:
         return None
-    return GradedTest(
+    result = GradedTest(
         grade=parse_answer_key(last.answer_key).grade(read_given_answers(last.answer)),
         marks=pass_marks(qualification_type, now=now),
         n_attempts=mine.exclude(test="").filter(pk__lte=last.pk).count(),
         answers=_explained(last),
     )
+    # The right answers of a failed test would be the answers of its next attempt.
+    can_repeat = qualification_type.retry_delay_seconds is not None
+    return replace(result, answers=()) if can_repeat and not result.is_passed else result
 
 
 def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
