@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import ceil
 from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.models import MissingAnswer
+from annotation.protocols.versions import current_document
 from hits.page_texts import RIGHT_TO_LEFT, page_language
+from hits.wages import StudyTexts, duration_of
 
 Schema = dict[str, Any]
 # The value of an answer that is missing, as the page sends it.
@@ -237,6 +240,35 @@ def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         ordered.append(following := next(free, waiting[0]))
         waiting.remove(following)
     return ordered
+
+
+# What annotators read of the kinds of questions before they accept.
+KIND_NAMES = {
+    **dict.fromkeys(("line", "likert", "number"), "rating"),
+    **dict.fromkeys(("category", "categories", "yes_no"), "category"),
+    **dict.fromkeys(("preference", "best_worst", "ranking"), "comparison"),
+    **dict.fromkeys(("short_text", "long_text"), "text"),
+    "selection": "selection",
+}
+
+
+def default_texts(texts: StudyTexts) -> dict[str, str]:
+    """The title, description and keywords of a study's HITs, from its protocol."""
+    document = current_document(texts.study)
+    seconds = duration_of(texts.study, texts, document).typical_seconds
+    context = {
+        "language": page_language(document.language),
+        "names": list(dict.fromkeys(KIND_NAMES[each.kind] for each in document.questions)),
+        "n": round(texts.of_candidates["n"] / max(texts.of_items["n"], 1)),
+        "are_products": document.display.candidates == "product",
+        "minutes": ceil(seconds / 60),
+    }
+    names, description = render_to_string("worker_page/offer.html", context).strip().split("\n")
+    return {
+        "title": document.title or texts.study.title,
+        "description": description.replace("{names}", names),
+        "keywords": names,
+    }
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,15 @@ SOURCE = "en"
 RIGHT_TO_LEFT = frozenset({"ar"})
 
 GERMAN = {
+    "rating": "Bewertung",
+    "category": "Kategorie",
+    "comparison": "Vergleich",
+    "selection": "Auswahl",
+    "written answer": "schriftliche Antwort",
+    "Responses to judge: {n}.": "Zu bewertende Antworten: {n}.",
+    "Products to judge: {n}.": "Zu bewertende Produkte: {n}.",
+    "Questions: {names}.": "Fragen: {names}.",
+    "About {minutes} min.": "Etwa {minutes} min.",
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
         "Diese Seite braucht JavaScript: ohne es kann keine Antwort gegeben werden. Erlauben Sie JavaScript für diese Seite und laden Sie sie neu, oder geben Sie den HIT zurück.",
     "Before you begin": "Bevor Sie beginnen",
@@ -145,6 +154,15 @@ GERMAN = {
         "Diese Seite hält fest, wann Sie beginnen und sie verlassen, wie viel Sie einfügen, wie schnell Sie tippen und welche Fragen Sie sehen.",
 }  # fmt: skip
 ARABIC = {
+    "rating": "تقييم",
+    "category": "فئة",
+    "comparison": "مقارنة",
+    "selection": "اختيار",
+    "written answer": "إجابة مكتوبة",
+    "Responses to judge: {n}.": "الردود المطلوب تقييمها: {n}.",
+    "Products to judge: {n}.": "المنتجات المطلوب تقييمها: {n}.",
+    "Questions: {names}.": "الأسئلة: {names}.",
+    "About {minutes} min.": "نحو {minutes} د.",
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
         "تحتاج هذه الصفحة إلى JavaScript، وبدونه لا يمكن تقديم أي إجابة. اسمح به لهذه الصفحة وأعد تحميلها، أو أعد المهمة.",
     "Before you begin": "قبل أن تبدأ",

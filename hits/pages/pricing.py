@@ -188,7 +188,7 @@ class LaunchView:
             first = self.connections[0].pk
             last = self._batch_to_follow(own)
             n_left = self._n_left_beside(last) if last else self._n_left(1, first, {})
-            content = {"connection": first} | initial_terms(self.study, last, n_left, reward)
+            content = {"connection": first} | initial_terms(self.texts, last, n_left, reward)
             content |= purchase(self.n_to_buy, n_left, self.how_to_buy)
         else:
             content = dict(self.data)

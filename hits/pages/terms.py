@@ -14,6 +14,7 @@ from annotation.models import Question, Study
 from annotation.pages.study import stage_facts
 from console.forms import UsdField
 from hits.models import Batch, Connection
+from hits.page_rendering import default_texts
 from hits.recruiter_api import MOST_HITS_PER_PERSON
 from hits.requirements import (
     countries_errors,
@@ -33,6 +34,7 @@ from hits.selections import (
     of_round,
     sample,
 )
+from hits.wages import StudyTexts
 from metrics.models import ScoringRun
 
 MINUTE, DAY = 60, 24 * 3600
@@ -334,7 +336,7 @@ def pilot_size(n_items: int) -> int:
 
 
 def initial_terms(
-    study: Study, last: Batch | None, n_left: int, reward_usd: Decimal
+    texts: StudyTexts, last: Batch | None, n_left: int, reward_usd: Decimal
 ) -> dict[str, Any]:
     # Of the last batch's terms nothing is chosen: a second press would publish the rest unread.
     content: dict[str, Any] = {
@@ -343,14 +345,13 @@ def initial_terms(
         "n_unsure": pilot_size(n_left),
         "reward_usd": reward_usd,
         "source": MARKETPLACE,
-        "title": study.title,
-        "description": _("Read what is on the page and judge it."),
+        **default_texts(texts),
         "days": 7,
         "approval_days": 3,
         "round": 1,
         "seed": 7,
     }
-    return content | _terms_of_protocol(study) | (_terms_of(last) if last else {})
+    return content | _terms_of_protocol(texts.study) | (_terms_of(last) if last else {})
 
 
 def _terms_of_protocol(study: Study) -> dict[str, Any]:

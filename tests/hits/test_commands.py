@@ -7,9 +7,13 @@ from django.core.management import CommandError, call_command, load_command_clas
 
 from annotation import frames, models
 from annotation.exceptions import ProtocolInvalid, StudyUnknown
-from hits import connections, costs, decisions, exceptions
+from annotation.protocols.documents import read_document
+from annotation.protocols.versions import save_draft
+from hits import connections, costs, decisions, exceptions, page_texts
 from hits.collect import collect_batch
 from hits.models import Assignment, Batch, Connection, Hit, Payment
+from hits.pages.terms import initial_terms
+from hits.wages import study_texts
 from marketplace.models import BonusPayment, Hit as MarketplaceHit, WorkerBlock
 from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates
@@ -54,6 +58,24 @@ def test_a_reward_and_a_number_of_workers_are_plain_numbers(capsys):
                 load_command_class("hits", command).run_from_argv(words)
             errors = capsys.readouterr().err
             assert (error.value.code, option in errors, value in errors) == (2, True, True)
+
+
+def test_hits_are_described_by_the_protocol_in_its_language(study, site):
+    questions = [{"name": "fine", "kind": "yes_no", "wording": "Fine?"}]
+    questions.append({"name": "best", "kind": "preference", "wording": "Which one?"})
+    questions.append({"name": "why", "kind": "long_text", "wording": "Why?", "about": "item"})
+    values = {"assay_protocol": 1, "title": "Replies", "language": "de", "questions": questions}
+    save_draft(study=study, document=read_document(values | {"time": {"estimate_seconds": 150}}))
+    publish()
+    batch, german = Batch.objects.get(), page_texts.GERMAN
+    kinds = ", ".join(german[name] for name in ("category", "comparison", "written answer"))
+    assert (batch.title, batch.keywords) == ("Replies", kinds)
+    facts = {"Responses to judge: {n}.": 2, "Questions: {names}.": kinds, "About {minutes} min.": 3}
+    sentences = [re.sub(r"{\w+}", str(value), german[text]) for text, value in facts.items()]
+    assert batch.description == " ".join(sentences)
+    # The Launch page begins with the same.
+    terms = initial_terms(study_texts(study), None, 3, Decimal("0.10"))
+    assert all(terms[name] == getattr(batch, name) for name in ("title", "description", "keywords"))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from hits.endpoints import MTurkClient
 from hits.exceptions import FundsMissing
 from hits.limits import THIS_SITE
 from hits.models import Batch
+from hits.page_rendering import default_texts
 from hits.plans import (
     Plan,
     batch_like,
@@ -24,6 +25,7 @@ from hits.plans import (
 from hits.publications import publish_batch
 from hits.requirements import MINUTES_OF_A_HIT, country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
+from hits.wages import study_texts
 from presentation.numbers import count_of, read_usd
 from presentation.progress import bar
 
@@ -40,9 +42,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--assignments", type=int, help="workers per item (default: the protocol's, or 3)"
         )
-        parser.add_argument("--title", help="shown to workers (default: the study's)")
-        parser.add_argument("--description", default="Judge what is on the page.")
-        parser.add_argument("--keywords", default="")
+        parser.add_argument("--title", help="of the HITs (default: the protocol's)")
+        parser.add_argument("--description", help="(default: from the protocol)")
+        parser.add_argument("--keywords", help="(default: from the protocol)")
         parser.add_argument(
             "--minutes", type=int, help=f"to finish one HIT (the protocol's, or {MINUTES_OF_A_HIT})"
         )
@@ -176,9 +178,10 @@ def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
         return batch
     return draft_batch(
         study=study,
-        title=options["title"] or study.title,
-        description=options["description"],
-        keywords=options["keywords"],
+        **{
+            name: text if options[name] is None else options[name]
+            for name, text in default_texts(study_texts(study)).items()
+        },
         reward_usd=options["reward"],
         max_assignments=options["assignments"],
         assignment_duration_seconds=options["minutes"] * 60,
