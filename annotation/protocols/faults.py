@@ -174,9 +174,7 @@ def _message(error: ValidationError) -> str:
     expected: Any = error.validator_value
     instance: Any = error.instance
     messages: dict[str, Callable[[], str]] = {
-        "type": lambda: _must_be(
-            TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE, instance
-        ),
+        "type": lambda: _wrong_type(expected, instance),
         "enum": lambda: _not_among(instance, expected),
         "const": lambda: _must_be(expected, instance),
         "minLength": lambda: _empty(error),
@@ -201,6 +199,11 @@ def _message(error: ValidationError) -> str:
     }
     described = messages.get(str(error.validator))
     return described() if described else f"{error.message}."
+
+
+def _wrong_type(expected: object, instance: Any) -> str:
+    message = _must_be(TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE, instance)
+    return f"{message} {_('Put it in quotes.')}" if expected == "string" else message
 
 
 def _must_be(expected: object, instance: Any) -> str:

@@ -125,13 +125,17 @@ TAGS = {
     "null": (r"~|null|", ["~", "n", ""]),
 }
 
+QUOTED = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'""")
+SPECIAL = re.compile(r"[?#%@&*!>|`]|: .*: ")
+# A text without quotes that goes on with # and no space, which nobody writes of a comment.
+CUT = re.compile(r" +#[^\s#]")
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in (*TAGS, "str", "map", "seq")}
 
 
 class _PartRefused(yaml.MarkedYAMLError):
     def __init__(self, problem: str, mark: yaml.Mark, code: str) -> None:
         super().__init__(problem=problem, problem_mark=mark)
-        self.code = code
+        self.line, self.code = mark.line + 1, code
 
 
 class _Loader(yaml.SafeLoader):
@@ -202,9 +206,9 @@ def parse_yaml(text: str) -> ParsedFile:
     try:
         root = _composed(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        code = error.code if isinstance(error, _PartRefused) else "not_yaml"
-        return _refused(_not_yaml(error.problem), mark.line + 1 if mark else 1, code)
+        if isinstance(error, _PartRefused):
+            return _refused(_not_yaml(error.problem), error.line, error.code)
+        return _syntax_refused(text.splitlines(), error)
     except yaml.YAMLError as error:
         return _refused(_not_yaml(str(error).splitlines()[0]), 1, "not_yaml")
     if root is None:
@@ -235,6 +239,20 @@ def _not_yaml(problem: str | None) -> str:
     return _("is not YAML: %(problem)s.") % {"problem": problem}
 
 
+def _syntax_refused(lines: list[str], error: yaml.MarkedYAMLError) -> ParsedFile:
+    at = mark.line if (mark := error.problem_mark or error.context_mark) else 0
+    # If # begins a comment by mistake, YAML misses the rest of its line further down.
+    start = error.context_mark.line if error.context_mark else at
+    at = next((n for n in range(start, at) if "#" in QUOTED.sub("", lines[n])), at)
+    problem, code = _not_yaml(error.problem), "not_yaml"
+    if at < len(lines) and SPECIAL.search(QUOTED.sub("", lines[at])):
+        problem += " " + _('A text that contains %(signs)s needs quotes, as in "Is it?".') % {
+            "signs": "? : # % @ & * !"
+        }
+        code = "needs_quotes"
+    return _refused(problem, at + 1, code)
+
+
 def _refused(problem: str, line: int, code: str) -> ParsedFile:
     return ParsedFile(None, (Fault((), problem, line, code),))
 
@@ -257,13 +275,13 @@ def _structure_faults(
         yield Fault(path, _("lies too deep."), line, code="too_deep")
         return
     if node.tag not in PLAIN_TAGS:
-        yield Fault(
-            path,
-            _("has the tag %(tag)s; a protocol has none.") % {"tag": node.tag},
-            line,
-            code="has_tag",
-        )
+        text = _("has the tag %(tag)s; a protocol has none. Put texts that begin with ! in quotes.")
+        yield Fault(path, text % {"tag": node.tag}, line, code="has_tag")
         return
+    end = node.end_mark
+    if isinstance(node, yaml.ScalarNode) and not node.style and CUT.match(end.buffer, end.pointer):
+        text = _("ends at #, which begins a comment. Put the text in quotes, or a space after #.")
+        yield Fault(path, text, end.line + 1, code="needs_quotes")
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
             yield from _structure_faults(each, (*path, index), lines)

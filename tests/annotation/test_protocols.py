@@ -129,6 +129,29 @@ def test_what_is_no_plain_yaml_is_refused_at_its_line(text, line, code):
     assert (fault.line, fault.code) == (line, code)
 
 
+@pytest.mark.parametrize(
+    ("question", "line", "code"),
+    [
+        ("{name: a, wording: Is it?, kind: yes_no}", 4, "needs_quotes"),
+        ("{name: a, wording: Is it: so, kind: yes_no}", 4, "needs_quotes"),
+        # The rest of the line is a comment, so that YAML misses its end below.
+        ("{name: a, wording: Is it #1?, kind: yes_no}", 4, "needs_quotes"),
+        ("name: a\n    wording: Rank #1 of all", 5, "needs_quotes"),
+        ("name: a\n    wording: 5 % or: more", 5, "needs_quotes"),
+        ("name: a\n    wording: % right", 5, "needs_quotes"),
+        ("name: a\n    wording: @you", 5, "needs_quotes"),
+        ("name: a\n    wording: *bold*", 5, "needs_quotes"),
+        ("name: a\n    wording: !important", 5, "has_tag"),
+        ("name: a\n    wording: true", 5, "wrong_type"),
+        ("name: a\n    wording: #1 of all", 5, "needs_quotes"),
+    ],
+)
+def test_a_text_that_needs_quotes_is_named_with_its_line(question, line, code):
+    text = f"assay_protocol: 1\ntitle: T # as shown\nquestions:\n  - {question}\n"
+    fault = next(each for each in templates.parse_yaml(text).faults if each.code != "missing")
+    assert (fault.line, fault.code) == (line, code)
+
+
 def test_words_that_older_yaml_takes_for_values_stay_words():
     text = templates.write_yaml(document(line(low_label="no", high_label="12:30")))
     read = documents.read_document(templates.parse_yaml(text).values)
