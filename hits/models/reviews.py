@@ -65,6 +65,7 @@ class Payment(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        indexes = [models.Index(fields=["state"], name="payment_state")]
         constraints = [
             models.UniqueConstraint(
                 fields=["assignment", "purpose"], name="payment_once_a_purpose"
@@ -107,6 +108,7 @@ class Message(models.Model):
 
     class Meta:
         ordering = ["-pk"]
+        indexes = [models.Index(fields=["state"], name="message_state")]
 
     def __str__(self) -> str:
         return f"{self.subject} to {self.worker}"
@@ -263,7 +265,8 @@ class RejectionReason(models.Model):
 
 class AnswerableQuerySet(models.QuerySet[Row]):
     def unanswered(self) -> Self:
-        return self.filter(answer="")
+        # Nothing was sent yet; the state has an index.
+        return self.filter(answer="", state=DeliveryState.INTENDED)
 
     def unsent(self) -> Self:
         return self.exclude(answer="").filter(state=DeliveryState.INTENDED)
@@ -304,6 +307,7 @@ class Appeal(Answerable):
 
     class Meta:
         ordering = ["appealed_at", "pk"]
+        indexes = [models.Index(fields=["state"], name="appeal_state")]
         constraints = [
             models.CheckConstraint(
                 condition=~models.Q(answer="") | models.Q(is_granted=False),
@@ -331,6 +335,7 @@ class Inquiry(Answerable):
 
     class Meta:
         ordering = ["-sent_at", "-pk"]
+        indexes = [models.Index(fields=["state"], name="inquiry_state")]
         verbose_name_plural = "inquiries"
         constraints = [
             models.UniqueConstraint(fields=["batch", "number"], name="inquiry_once_a_number"),
