@@ -30,6 +30,7 @@ from annotation.readers.mapping import Column, ColumnMapping, guess_mapping, map
 from annotation.readers.profiles import TableProfile, items_of, mapped_study, profile_table
 from annotation.readers.rows import RowBlock, storable
 from annotation.readers.tables import OpenTable, opened_table
+from annotation.result_kinds.base import request_results
 from work.execution import RunningJob, run_job
 from work.models import Job
 from work.tasks import request_job
@@ -302,6 +303,8 @@ def import_upload(running: RunningJob) -> str:
         except ImportRefused as refused:
             note_refusal(upload, refused)
             raise
+    if imported.n_submissions:
+        request_results(Study.objects.get(pk=imported.study.pk))
     return message
 
 

@@ -10,6 +10,7 @@ from accounts.audit import record
 from annotation.exceptions import AnnotationError
 from annotation.flags import store_evidence
 from annotation.models import Study
+from annotation.result_kinds.base import request_results
 from annotation.study_facts import (
     ANSWER_BY_CROWD,
     CHECK_LAUNCH,
@@ -375,7 +376,9 @@ def _collect(
             note_outcome(connection=connection, problem=str(problem))
             problems.append(problem)
     if n_new:
-        request_study_job(study=study_of(running), kind=MEASURE)
+        study = study_of(running)
+        request_study_job(study=study, kind=MEASURE)
+        request_results(study)
     report = ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
     if problems:
         raise problems[0]

@@ -2,12 +2,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.models import User
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study
-from annotation.study_facts import RESULT
+from annotation.study_facts import AGREEMENT, RESULT, RESULTS, VALIDATION, jobs_of
 from error_codes import CorrectableError
 from presentation.progress import Progress, silently
 from results.computing import compute_variants, digest_inputs, find_computed, name_subject
@@ -88,6 +89,25 @@ class StudyKind(ResultKind[Study]):
             basis=self.fingerprint(study),
             requested_by=actor,
         )
+
+
+# A page of results that takes long is computed less often than answers arrive.
+PAUSE_PER_COMPUTATION = 10
+
+
+def request_results(study: Study) -> None:
+    """Request what the pages of results open with, now that judgments have arrived."""
+    for page in (RESULTS, AGREEMENT, VALIDATION):
+        kind = find_study_kind(page)
+        # Without scores of a metric there is nothing to validate.
+        if page == VALIDATION and not kind.list_results(study).exists():
+            continue
+        last = jobs_of(study).of_kind(kind.job).filter(arguments__kind=kind.name).first()
+        if last is not None and last.started_at and last.finished_at:
+            pause = PAUSE_PER_COMPUTATION * (last.finished_at - last.started_at)
+            if timezone.now() < last.finished_at + pause:
+                continue
+        kind.request(study, None)
 
 
 def find_study_kind(page: str) -> StudyKind:

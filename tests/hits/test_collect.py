@@ -14,6 +14,7 @@ from annotation import frames, study_facts, study_files
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Submission
 from annotation.protocols import documents, records, validation, versions
+from annotation.result_kinds.base import find_study_kind
 from hits import answers, changes, endpoints, exceptions, questions
 from hits.collect import CHUNK, awaited_hits, collect_batch, read_assignments
 from hits.models import Assignment, Batch, Connection, Hit, Worker
@@ -375,6 +376,24 @@ def look() -> Callable[[], list[str]]:
         return [execution.run_job(pk) for pk in list(queue)]
 
     return results
+
+
+def test_results_are_computed_when_answers_arrive(batch, look, ann, bob):
+    waiting = Job.objects.of_kind(study_facts.RESULT).queued()
+
+    def requested() -> list[str]:
+        return sorted(job.arguments["kind"] for job in waiting.all())
+
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    assert (look(), requested()) == (["done"], ["agreement", "human_results"])
+    for job in list(waiting):
+        assert execution.run_job(job.pk) == "done"
+    assert find_study_kind(study_facts.RESULTS).is_stored(Batch.objects.get().study)
+    # What took long is not computed for each answer.
+    hand_in(bob, hit_on(batch, "d0"), VALUES)
+    hours = [timezone.now() - timedelta(hours=n) for n in (1, 2)]
+    Job.objects.of_kind(study_facts.RESULT).update(finished_at=hours[0], started_at=hours[1])
+    assert (look(), requested()) == (["done"], [])
 
 
 @pytest.mark.slow
