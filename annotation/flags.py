@@ -5,6 +5,7 @@ Flagged submissions count on, and agreement is shown both ways.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -128,12 +129,18 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Result
     if last is not None and last.facts["judgments_version"] > study.judgments_version:
         return last
     hits = evidence.careful_hits
+    times = group_values(
+        (one.annotator, one.seconds) for one in evidence.measures.values() if one.seconds
+    )
     facts = {
         "judgments_version": study.judgments_version,
         "n_submissions": len(evidence.measures),
         "n_careful": hits["all"],
         **{name: evidence.typical.get(flag) for flag, name in TYPICAL.items()},
         **{f"n_careful_{flag}": hits[flag] for flag in SUBMISSION_FLAGS},
+        "n_checks": len(quality.checks),
+        "n_failed_checks": int(quality.checks["is_failed"].sum()),
+        "seconds_by_annotator": sorted(round(median(each), 1) for each in times.values()),
     }
     version = create_result(
         subject=study, kind=EVIDENCE, form=1, fingerprint="", computed=Computed(facts=facts)

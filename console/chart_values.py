@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -69,6 +69,61 @@ class Span:
     @property
     def width(self) -> str:
         return f"{float(self.high[:-1]) - float(self.low[:-1]):.2f}%"
+
+
+# Of fewer items no interval is shown, and of more rows the best five and the worst.
+LEAST_ITEMS, MOST_ROWS, BEST_ROWS = 5, 8, 5
+N_SERIES = 6
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A value and its interval, as text and on an axis. Without `span` there are too few items."""
+
+    label: str
+    value: str
+    interval: str
+    span: Span | None
+    series: int = 1
+
+
+def interval_row(
+    axis: Axis,
+    label: str,
+    limits: tuple[float | None, float | None, float | None],
+    texts: tuple[str, str],
+    *,
+    n_items: int,
+    series: int = 1,
+) -> IntervalRow:
+    """`limits` are the value and the ends of its interval, `texts` the value and the interval."""
+    if n_items < LEAST_ITEMS:
+        return IntervalRow(label, "", "", None, series)
+    return IntervalRow(label, *texts, axis.span(*limits), series)
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    title: str
+    axis: Axis
+    rows: Sequence[IntervalRow]
+    band: Span | None = None
+
+    @property
+    def state(self) -> str:
+        return "shown" if any(row.span for row in self.rows) else "few"
+
+    @property
+    def first(self) -> Sequence[IntervalRow]:
+        return self.rows if len(self.rows) <= MOST_ROWS else self.rows[:BEST_ROWS]
+
+    @property
+    def hidden(self) -> Sequence[IntervalRow]:
+        return self.rows[len(self.first) : -1]
+
+    @property
+    def last(self) -> Sequence[IntervalRow]:
+        return self.rows[len(self.first) :][-1:]
 
 
 STEP = 0.25

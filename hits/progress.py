@@ -69,19 +69,6 @@ def progress_counts() -> dict[str, Coalesce]:
     }
 
 
-def first_auto_approval(study: Study) -> datetime | None:
-    assignments = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
-    return min(
-        [
-            first + timedelta(seconds=seconds)
-            for seconds, first in assignments.values_list(
-                "hit__batch__auto_approval_delay_seconds"
-            ).annotate(first=Min("submitted_at"))
-        ],
-        default=None,
-    )
-
-
 def unreadable_assignments(study: Study) -> QuerySet[Assignment]:
     return Assignment.objects.unreadable().filter(hit__batch__study=study)
 

@@ -181,7 +181,7 @@ def _is_of(version: Result, fingerprint: str, settings: Settings) -> bool:
 
 def find_last(study: Study, settings: Settings) -> Result | None:
     """The last version with these settings, otherwise the last of all."""
-    versions = list_validations(study)
+    versions = list_validations(study).defer(None)
     version = versions.filter(facts__settings_digest=settings.digest).first() or versions.first()
     if version is not None:
         version.subject = study

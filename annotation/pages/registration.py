@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
+from django.http import HttpRequest
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
@@ -20,24 +21,37 @@ from annotation.pages.study import (
     PREPARE,
     Facts,
     Figure,
+    Panel,
     State,
     StudyStage,
     register_counts,
     register_figures,
+    register_panel,
     register_stage,
     result_state,
     study_for,
-    study_kind,
 )
 from annotation.pages.uploads import upload_for
-from annotation.result_kinds.agreement import QuestionCoefficient, current_agreement, list_alphas
+from annotation.result_kinds.agreement import (
+    ALPHA,
+    AgreementKind,
+    QuestionCoefficient,
+    first_annotators,
+    list_alphas,
+)
+from annotation.result_kinds.base import newest_results, since_result
 from annotation.study_facts import AGREEMENT, LABEL, RESULT, newest_fact
 from console.api.endpoint import register_subject
+from console.chart_values import IntervalChart, correlation_axis, interval_row
+from console.glossary import title_of
 from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from console.templatetags.numbers import coefficient, interval, words
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
+
+# Annotators whose agreement with the others is below it are counted.
+LOW_AGREEMENT = 0.4
 
 
 def _stage_counts() -> dict[str, Any]:
@@ -86,54 +100,68 @@ def _labels(study: CountedStudy, facts: Facts) -> State:
     return DONE, ngettext("%(n)d set", "%(n)d sets", n_sets) % {"n": n_sets}
 
 
-def _size_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    yield Figure(_("Items"), f"{study.n_items:,}", study_kind(study), "items")
-
-
-def _judgment_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    n = study.n_submissions
-    yield Figure(
-        _("Judgments"),
-        f"{study.n_judgments:,}",
-        (ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}),
-        "items",
-    )
-
-
-def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    for row in _alphas(study):
-        yield Figure(
-            (_("Alpha, %(question)s") % {"question": row.question}),
-            *_alpha_text(row),
-            "agreement",
-        )
-
-
 def _alphas(study: Study) -> list[QuestionCoefficient]:
-    if (version := current_agreement(study)) is None:
+    if (version := newest_results(study).get(AGREEMENT)) is None:
         return []
     first = version.facts["first_round"]
     alphas = [one for one in list_alphas(version) if one.with_flagged and not one.by]
-    return [one for one in alphas if one.round == first][:MOST_QUESTIONS]
+    return [one for one in alphas if one.round == first]
 
 
-def _alpha_text(row: QuestionCoefficient) -> tuple[str, str]:
-    size = row.n_items
-    n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
-    if row.value is None:
-        reason = _("undefined: %(reason)s") % {"reason": words(row.reason)}
-        return "–", f"{reason}; {n}"
-    return coefficient(row.value), f"{interval(row)}, {n}"
+def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    for row in _alphas(study)[:1]:
+        label = _("Agreement, %(question)s") % {"question": row.question}
+        rests_on = _("undefined: %(reason)s") % {"reason": words(row.reason)}
+        if row.value is not None:
+            rests_on = f"{interval(row)} {title_of(ALPHA)}".strip()
+        yield Figure(label, coefficient(row.value), rests_on, "agreement")
 
 
-for place, list_figures in (
-    (10, _size_figures),
-    (30, _judgment_figures),
-    (50, _alpha_figures),
-):
-    register_figures(place, list_figures)
-# Alphas of so many questions are figures.
-MOST_QUESTIONS = 4
+def _agreement_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
+    if not (alphas := _alphas(study)):
+        return {}
+    version = newest_results(study)[AGREEMENT]
+    axis = correlation_axis([low for row in alphas if (low := row.ci_low or row.value) is not None])
+    rows = [
+        interval_row(
+            axis,
+            row.question,
+            (row.value, row.ci_low, row.ci_high),
+            (coefficient(row.value), interval(row)),
+            n_items=row.n_items,
+        )
+        for row in alphas
+    ]
+    others = [row["agreement"] for row in first_annotators(version).get("annotators", ())]
+    known = [one for one in others if one is not None]
+    chart = IntervalChart("", axis, rows)
+    return {
+        "chart": chart,
+        "state": chart.state,
+        "measure": title_of(ALPHA),
+        "question": alphas[0].question,
+        "n_low": sum(one < LOW_AGREEMENT for one in known),
+        "n_annotators": len(known),
+        "low": LOW_AGREEMENT,
+    } | since_result(study, AgreementKind(), version)
+
+
+register_figures(20, _alpha_figures)
+register_panel(
+    Panel(
+        name="agreement",
+        title=gettext_lazy("Agreement"),
+        page="agreement",
+        place=30,
+        template="annotation/_agreement_panel.html",
+        describe=_agreement_panel,
+        promise=gettext_lazy(
+            "How far annotators agree, per question, from 0 (chance) to 1. Needs 2 annotators on 5 "
+            "items."
+        ),
+        is_result=True,
+    )
+)
 register_counts(_stage_counts)
 for stage in (
     StudyStage(

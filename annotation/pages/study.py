@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,7 +9,6 @@ from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy
@@ -190,19 +189,61 @@ def result_state(*, is_possible: bool, is_computed: bool) -> State:
 
 @dataclass(frozen=True)
 class Figure:
+    """A number of a study's Overview with what it rests on. Its page and `permission` decide who
+    sees it; `share` is the part of a whole that is there, drawn as a bar."""
+
     label: str
     value: str
     rests_on: str
     page: str
     url: str = ""
+    share: str = ""
+    permission: Permission = Permission.VIEW
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A part of a study's Overview. Its header leads to `page`.
+
+    `describe` returns what `template` shows: None if the study has no such panel, and an empty
+    mapping as long as there is nothing. Then the panel draws its `outline`, and `promise`
+    says what will appear. A mapping's `state` may be "few" or "stale" (`since_result`).
+    `is_result` says that opening the page requests what is not computed yet.
+    """
+
+    name: str
+    title: str | Promise
+    page: str
+    place: int
+    template: str
+    describe: Callable[[HttpRequest, CountedStudy], Mapping[str, Any] | None]
+    promise: str | Promise
+    outline: str = "intervals"
+    permission: Permission = Permission.VIEW
+    is_result: bool = False
+    is_of_study: bool = True
+
+
+@dataclass(frozen=True)
+class ShownPanel:
+    panel: Panel
+    url: str
+    view: Mapping[str, Any]
+
+    @property
+    def state(self) -> str:
+        return str(self.view.get("state", "shown")) if self.view else "empty"
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.panel.is_result and self.state in ("empty", "stale")
 
 
 ListFigures = Callable[["CountedStudy", Facts], Iterable[Figure]]
-PanelContext = Callable[[HttpRequest, "CountedStudy"], Mapping[str, Any] | None]
 
 _kinds: list[Callable[[Facts], str]] = []
 _figures: list[tuple[int, ListFigures]] = []
-_panels: list[tuple[str, PanelContext]] = []
+_panels: list[Panel] = []
 
 
 def register_study_kind(describe: Callable[[Facts], str]) -> None:
@@ -213,8 +254,8 @@ def register_figures(place: int, list_figures: ListFigures) -> None:
     _figures.append((place, list_figures))
 
 
-def register_panel(template: str, context: PanelContext) -> None:
-    _panels.append((template, context))
+def register_panel(panel: Panel) -> None:
+    _panels.append(panel)
 
 
 def study_kind(study: CountedStudy) -> str:
@@ -226,25 +267,25 @@ def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]
     load_registrations()
     facts = stage_facts(study)
     return [
-        Figure(
-            figure.label,
-            figure.value,
-            figure.rests_on,
-            figure.page,
-            reverse(f"console:{figure.page}", args=[study.slug]),
-        )
+        replace(figure, url=reverse(f"console:{figure.page}", args=[study.slug]))
         for _place, list_figures in sorted(_figures, key=lambda each: each[0])
         for figure in list_figures(study, facts)
-        if stage_permission(figure.page) in permissions
+        if figure.permission in permissions and stage_permission(figure.page) in permissions
     ]
 
 
-def panels_of(request: HttpRequest, study: CountedStudy, may: Mapping[str, bool]) -> list[str]:
+def panels_of(request: HttpRequest, study: CountedStudy) -> list[ShownPanel]:
+    """In their order; the request's permissions must be those of this study."""
     load_registrations()
+    permissions = page_permissions(request)
     return [
-        render_to_string(template, {"study": study, "may": may, **context}, request)
-        for template, context in [
-            (template, context(request, study)) for template, context in _panels
-        ]
-        if context is not None
+        ShownPanel(
+            panel,
+            reverse(f"console:{panel.page}", args=[study.slug] if panel.is_of_study else []),
+            view,
+        )
+        for panel in sorted(_panels, key=lambda each: each.place)
+        if panel.permission in permissions
+        and stage_permission(panel.page) in permissions
+        and (view := panel.describe(request, study)) is not None
     ]

@@ -27,7 +27,7 @@ from annotation.disagreement import (
     unit_table,
 )
 from annotation.frames import judgment_frame
-from annotation.models import Judgment, Question, Study, UnitAgreement
+from annotation.models import Judgment, Question, Study, Submission, UnitAgreement
 from annotation.result_kinds.base import StudyKind
 from annotation.units import KAPPA_WEIGHTS
 from presentation.numbers import plain_records, plain_values
@@ -191,6 +191,7 @@ class AgreementKind(StudyKind):
             facts={
                 "first_round": reports[0].round,
                 "n_disputed": sum(one.summary.n_disputed for one in tables),
+                "n_submissions": Submission.objects.of(study).count(),
             },
             parts={name: pack_record(part) for name, part in parts.items()},
             write_rows=lambda result: _write_units(result, tables),
@@ -288,6 +289,14 @@ def list_alphas(version: Result | None) -> list[QuestionCoefficient]:
 
 def read_part(version: Result, name: str) -> dict[str, list[Row]]:
     return unpack_record(bytes(version.parts.get(name=name).content))
+
+
+def first_annotators(version: Result) -> dict[str, list[Row]]:
+    """The part of the first question in the first round; read once of a loaded result."""
+    if not hasattr(version, "_first_annotators"):
+        names = [row["part"] for row in version.record["questions"][:1]]
+        version._first_annotators = read_part(version, names[0]) if names else {}  # type: ignore[attr-defined]
+    return version._first_annotators  # type: ignore[attr-defined,no-any-return]
 
 
 def list_positions(version: Result) -> list[Row]:

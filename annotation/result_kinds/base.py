@@ -1,6 +1,9 @@
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.db.models import Max
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy
@@ -16,6 +19,9 @@ from results.kinds import ResultKind, SubjectOnly, result_kinds
 from results.models import Result, ResultQuerySet
 from work.models import Job
 from work.tasks import request_job
+
+if TYPE_CHECKING:
+    from annotation.models.studies import CountedStudy
 
 
 class StudyKind(ResultKind[Study]):
@@ -108,6 +114,29 @@ def request_results(study: Study) -> None:
             if timezone.now() < last.finished_at + pause:
                 continue
         kind.request(study, None)
+
+
+# Of these only the newest result is kept.
+KEPT_ONCE = ("agreement", "human_results", "evidence")
+
+
+def newest_results(study: Study) -> dict[str, Result]:
+    """By kind, in one statement, whether they are current or not; asked once of a loaded study."""
+    stored: dict[str, Result] | None = getattr(study, "_newest_results", None)
+    if stored is None:
+        of_study = Result.objects.about(study).filter(kind__in=KEPT_ONCE)
+        newest = of_study.order_by().values("kind").annotate(last=Max("pk")).values("last")
+        stored = {one.kind: one for one in of_study.filter(pk__in=newest)}
+        study._newest_results = stored  # type: ignore[attr-defined]
+    return stored
+
+
+def since_result(study: CountedStudy, kind: StudyKind, result: Result) -> dict[str, Any]:
+    """Empty for a current result; otherwise how many submissions came since, None if unknown."""
+    if result.fingerprint == kind.fingerprint(study):
+        return {}
+    n = result.facts.get("n_submissions")
+    return {"state": "stale", "n_since": None if n is None else max(study.n_submissions - n, 0)}
 
 
 def find_study_kind(page: str) -> StudyKind:

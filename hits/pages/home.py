@@ -18,7 +18,13 @@ from annotation.models import Adjudication, LabelSet, Study, counted
 from annotation.study_facts import AGREEMENT, newest_fact, subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
-from hits.pages.todos import Decision, appeal_decision, dispute_decision, recruiting_decisions
+from hits.pages.todos import (
+    TONES,
+    Decision,
+    appeal_decision,
+    dispute_decision,
+    recruiting_decisions,
+)
 from hits.progress import BatchStanding, batch_standings
 from hits.wages import duration_words, durations_of_batches, reward_for, wage_of
 from presentation.numbers import group_values
@@ -28,8 +34,6 @@ from work.models import Job
 SOON = timedelta(days=2)
 # Of a budget, below which money is running out.
 LOW_SHARE = Decimal("0.1")
-# What is open ("info") waits on nobody's work and money, and no time decides it.
-TONES = ("error", "warning", "info")
 MOST_DECISIONS = 20
 MOST_TEAM_BUDGETS = 3
 

@@ -1,4 +1,4 @@
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
@@ -16,11 +16,11 @@ from annotation.pages.study import (
     COLLECT as COLLECT_GROUP,
     PREPARE,
     Facts,
-    Figure,
     State,
     StudyStage,
     register_counts,
     register_figures,
+    register_panel,
     register_stage,
 )
 from annotation.study_facts import (
@@ -44,6 +44,7 @@ from hits.costs import latest_assignment_price
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch
 from hits.pages.desk import desk_work
+from hits.pages.overview import PANELS, collected_figures, money_figures
 from hits.progress import list_batches, list_recruitments, progress_counts, progress_in
 from hits.studies import marketplace_ids, public_submission_rows
 from work.models import Job
@@ -88,24 +89,6 @@ def _review(study: CountedStudy, facts: Facts) -> State:
     return (DONE if progress.n_collected else LATER), ""
 
 
-def _progress_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    progress = progress_in(facts)
-    if progress.n_hits:
-        yield Figure(
-            _("HITs published"),
-            f"{progress.n_published:,}",
-            (_("of %(total)s") % {"total": f"{progress.n_hits:,}"}),
-            "launch",
-        )
-        yield Figure(
-            _("Assignments collected"),
-            f"{progress.n_collected:,}",
-            (_("of %(total)s on offer") % {"total": f"{progress.n_offered:,}"}),
-            "answers",
-        )
-
-
-register_figures(20, _progress_figures)
 register_assignment_ids(marketplace_ids)
 register_dataset_table(
     DatasetTable(
@@ -122,6 +105,10 @@ register_dataset_count(
 register_collection_facts(CollectionFacts(list_batches, list_recruitments))
 register_annotator_work(desk_work)
 register_counts(progress_counts)
+register_figures(10, collected_figures)
+register_figures(40, money_figures)
+for panel in PANELS:
+    register_panel(panel)
 for stage in (
     StudyStage("launch", gettext_lazy("Launch"), PREPARE, 30, _launch),
     StudyStage("answers", gettext_lazy("Collect"), COLLECT_GROUP, 40, _answers),

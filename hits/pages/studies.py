@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import with_roles_of
-from annotation.models import Annotator, Candidate, Item, Study, StudyQuerySet
+from annotation.models import Annotator, Candidate, CountedStudy, Item, Study, StudyQuerySet
 from annotation.new_studies import rename_study
 from annotation.pages.study import (
     figures_of,
@@ -21,14 +21,16 @@ from annotation.pages.study import (
     study_kind,
     study_page,
 )
-from annotation.study_facts import RESULT, jobs_of, simulation_notice
-from console.access import may, may_of, page_permissions, person
+from annotation.study_facts import simulation_notice
+from console.access import may, page_permissions, person
 from console.tables import page_of, search_words, sort_key
 from hits.exceptions import HitsError, StudyUnfinished
+from hits.limits import is_marketplace_here
 from hits.models import Assignment
 from hits.pages.home import Home
-from hits.pages.todos import decisions_of, waiting_counts
+from hits.pages.todos import decisions_of, newest_jobs, waiting_counts
 from hits.progress import progress_in
+from hits.rehearsals import rehearsal_of
 from hits.studies import (
     archive_study,
     contents_of,
@@ -154,21 +156,34 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     row = study_for(request, slug)
     progress = progress_in(stage_facts(row, **waiting_counts()))
-    jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
-    return study_page(
-        request,
-        row,
-        "hits/study",
-        {
-            "kind": study_kind(row),
-            "progress": progress,
-            "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
-            "figures": figures_of(row, page_permissions(request)),
-            "jobs": jobs,
-            "panels": panels_of(request, row, may_of(request)),
-            "simulated": simulation_notice(row) if row.n_judgments else "",
-        },
-    )
+    jobs = newest_jobs(row)
+    context = {
+        "kind": study_kind(row),
+        "progress": progress,
+        "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
+        "jobs": jobs,
+        "is_computing": any(job.is_unfinished for job in jobs),
+        "can_rehearse": is_marketplace_here() and not row.rehearsal_of_id,
+    }
+    return study_page(request, row, "hits/study", context | _shown(request, row))
+
+
+def _shown(request: HttpRequest, row: CountedStudy) -> dict[str, Any]:
+    """Figures and panels; of the study's rehearsal as long as nobody has answered the study."""
+    permissions, shown = page_permissions(request), row
+    rehearsal = None if row.n_judgments else rehearsal_of(row)
+    if rehearsal is not None and rehearsal.judgments_version:
+        shown = study_for(request, rehearsal.slug)
+        stage_facts(shown, **waiting_counts())
+    context = {
+        "shown": shown,
+        "figures": figures_of(shown, page_permissions(request)) if shown.n_judgments else [],
+        "panels": panels_of(request, shown),
+        "simulated": simulation_notice(row) if row.n_judgments else "",
+    }
+    # What the rehearsal allows is less than what the study's page offers.
+    request.permissions = permissions  # type: ignore[attr-defined]
+    return context
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

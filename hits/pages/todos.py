@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, OuterRef, Subquery
 from django.urls import reverse
 from django.utils.translation import gettext as _, ngettext
 
@@ -11,24 +11,26 @@ from accounts.roles import Permission
 from annotation.models import CountedStudy, Study, counted
 from annotation.pages.study import stage_facts
 from annotation.study_facts import (
-    AGREEMENT,
     COLLECT,
     LABEL,
     PUBLISH,
     RESULT,
     REVIEW,
     SCORE,
-    VALIDATION,
     jobs_of,
 )
 from error_codes import CodedText
 from hits.changes import missing_after_rejections
-from hits.models import Appeal, Assignment, Batch, Inquiry, Recruitment
+from hits.models import Appeal, Assignment, Batch, Budget, Inquiry, Recruitment
+from hits.pages.overview import collected_work
 from hits.participants import participants_to_look_after
-from hits.progress import StudyProgress, first_auto_approval
+from hits.progress import StudyProgress
 from hits.recruited_batches import batches_without_study
 from work.models import Job
 from work.registry import job_kind
+
+# By urgency; what is open ("info") waits on nobody's work and money, and no time decides it.
+TONES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,17 @@ def waiting_counts() -> dict[str, Any]:
         "n_rejected": counted(
             Assignment.objects.filter(status=Assignment.Status.REJECTED), "hit__batch__study"
         ),
+        "budget_usd": Subquery(
+            Budget.objects.filter(study=OuterRef("pk")).order_by().values("cap_usd")[:1]
+        ),
     }
+
+
+def newest_jobs(study: Study) -> list[Job]:
+    """Of each kind the newest, and of each result, whatever language it was requested in."""
+    jobs = jobs_of(study)
+    newest = jobs.order_by().values("kind", "arguments__kind").annotate(last=Max("pk"))
+    return list(jobs.filter(pk__in=newest.values("last")))
 
 
 def decisions_of(
@@ -225,12 +237,11 @@ def decisions_of(
     if Permission.ADJUDICATE in permissions and n_disputed > 0 and not facts["n_label_sets"]:
         rows.append(dispute_decision(study, n_disputed))
     if not progress.n_recruited or Permission.SPEND not in permissions:
-        return rows
+        return sorted(rows, key=lambda one: TONES.index(one.tone))
     recruited = Batch.objects.of(study).filter(is_recruited=True).select_related("study")
     batches = recruited if progress.n_awaited else recruited.none()
     matters = [one for _batch, one in recruiting_decisions([study.pk], batches)]
-    pressing = [one for one in matters if one.tone == "error"]
-    return [*pressing, *rows, *(one for one in matters if one.tone != "error")]
+    return sorted([*matters, *rows], key=lambda one: TONES.index(one.tone))
 
 
 def _rejections(study: Study) -> Iterator[Decision]:
@@ -250,7 +261,9 @@ def _rejections(study: Study) -> Iterator[Decision]:
         )
 
 
-def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
+def _collection(
+    study: CountedStudy, progress: StudyProgress
+) -> Iterator[tuple[str, str, str, str]]:
     if n := progress.n_unreadable:
         yield (
             "warning",
@@ -267,7 +280,8 @@ def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, st
         message = ngettext(
             "%(n)s submission waits for approval.", "%(n)s submissions wait for approval.", n
         ) % {"n": f"{n:,}"}
-        if due := first_auto_approval(study):
+        dates = [one.first_approval_at for one in collected_work(study).standings]
+        if due := min(filter(None, dates), default=None):
             message += " " + ngettext(
                 "It is approved automatically on %(day)s at %(time)s UTC.",
                 "The first is approved automatically on %(day)s at %(time)s UTC.",
@@ -318,19 +332,11 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels", PUBLISH: "launch"} | {
         REVIEW: "review"
     }
-    failed = [
-        (str(job_kind(job.kind).label), job, pages[job.kind]) for job in jobs if job.kind in pages
-    ]
-    # The newest of each result in one statement, whatever language it was requested in.
-    results = jobs_of(study).of_kind(RESULT)
-    newest = results.order_by().values("dedupe_key").annotate(last=Max("pk")).values("last")
-    failed += [
-        (job.title, job, job.arguments["kind"])
-        for job in results.filter(pk__in=newest)
-        if job.arguments["kind"] in (AGREEMENT, VALIDATION)
-    ]
-    for title, job, page in failed:
-        if job.state == Job.State.FAILED:
+    for job in jobs:
+        title, page = str(job_kind(job.kind).label), pages.get(job.kind, "")
+        if job.kind == RESULT:
+            title, page = job.title, job.arguments["kind"]
+        if page in NEEDED and job.state == Job.State.FAILED:
             yield (
                 "error",
                 _("%(job)s failed: %(message)s") % {"job": title, "message": job.message},

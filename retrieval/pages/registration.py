@@ -1,14 +1,15 @@
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.models import Judgment, Study
 from annotation.models.studies import CountedStudy
 from annotation.pages.downloads import LabelFile, register_label_file
-from annotation.pages.study import register_panel
-from console.access import may, person
+from annotation.pages.study import Panel, register_panel
+from console.access import person
 from console.api.endpoint import register_subject
 from console.registrations import JobAccess, register_job_access
 from results.pages import SubjectPages, register_pages
@@ -30,11 +31,10 @@ from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 
 
 def _collections(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
-    if study.kind == Study.Kind.RATING or not may(request, Permission.VIEW_SYSTEMS):
+    if study.kind == Study.Kind.RATING:
         return None
-    return {
-        "collections": list(Collection.objects.visible_to(person(request)).filter(studies=study.pk))
-    }
+    rows = list(Collection.objects.visible_to(person(request)).filter(studies=study.pk))
+    return {"collections": rows} if rows else {}
 
 
 def has_judged_qrels(study: Study) -> bool:
@@ -87,7 +87,20 @@ register_dataset_table(
         collection_section,
     )
 )
-register_panel("retrieval/_study_collections.html", _collections)
+register_panel(
+    Panel(
+        name="collections",
+        title=gettext_lazy("Test collections"),
+        page="collections",
+        place=80,
+        template="retrieval/_study_collections.html",
+        describe=_collections,
+        promise=gettext_lazy("The collections that these judgments belong to."),
+        outline="bars",
+        permission=Permission.VIEW_SYSTEMS,
+        is_of_study=False,
+    )
+)
 register_label_file(
     "txt",
     LabelFile("text/plain; charset=utf-8", stream_label_qrels, word="qrels", is_offered=has_qrels),

@@ -24,7 +24,6 @@ from tests.annotation.studies import doubt, rate, rated_study, rating_study, tic
 from tests.codes import message_codes
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from validation.documents.metrics_answers import measure_name
-from validation.pages.registration import describe_tests
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -56,6 +55,10 @@ def needs(page):
 def values(page):
     """The overview's figures by the page they are from; of several the last."""
     return {resolve(one.url).url_name: one.value for one in page["figures"]}
+
+
+def panels(page):
+    return {one.panel.name: one for one in page["panels"]}
 
 
 def stage(page, name):
@@ -118,7 +121,7 @@ def test_a_published_study_shows_how_far_it_is_and_which_items_have_no_hit(page,
         progress = shown["progress"]
         assert (progress.n_published, progress.n_hits) == (2, 3)
         assert (progress.n_collected, progress.n_offered) == (2, 6)
-    assert values(overview)["launch"] == values(overview)["answers"] == "2"
+    assert values(overview)["answers"] == "2"
     assert "launch" in needs(overview)
     assert f'action="{reverse("console:collect", args=[study.slug])}"' in answers.html
     assert "Judge rated" in page(study, "launch").html
@@ -208,20 +211,11 @@ def test_the_overview_and_the_metrics_page_show_the_same_best_metric(rosa, page,
     best = page(study, "validation")["view"].best
     [first] = best.best_records
     assert best.results.label(first) == "nll"
-    [figure] = [one for one in page(study)["figures"] if "/validation/" in one.url]
-    assert figure.value == "1.00"
-    assert "nll" in figure.label
-    for part in (measure_name(first), interval(first)):
-        assert part in best.estimate
-        assert part in figure.rests_on
-    # The pairs of metrics that were tested are counted; a constant one cannot be.
-    pairs = [(item.key, one) for item in study.items.all() for one in ("alpha", "beta")]
-    for metric, values in (("bleu", (0, 1, 1, 0, 0, 1)), ("flat", (1,) * 6)):
-        scores = dict(zip(pairs, values, strict=True))
-        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=scores)
-    view = page(study, "validation")["view"]
-    [figure] = [one for one in page(study)["figures"] if "/validation/" in one.url]
-    assert describe_tests(view.results.settings, 1) in figure.rests_on
+    view = panels(page(study))["metrics"].view
+    assert (view["chart"].title, view["answer"].code) == ("appropriateness", best.answer.code)
+    assert measure_name(first) == view["measure"]
+    # Three items say too little for an interval.
+    assert [(row.label, row.span) for row in view["chart"].rows] == [("nll", None)]
 
 
 def test_correlations_are_those_of_a_level_a_condition_and_a_signature(page, researcher):

@@ -58,6 +58,10 @@ class Bar:
     width: str
     y: str
     height: str
+    # Where its share begins in a bar of all shares, the share, and its color of five.
+    left: str
+    part: str
+    step: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,9 @@ def _bars(bins: Sequence[Bin]) -> list[Bar]:
             width=f"{width * 0.8:.2f}%",
             y=f"{100 - 100 * one.n / most:.2f}%",
             height=f"{100 * one.n / most:.2f}%",
+            left=f"{100 * sum(each.n for each in bins[:at]) / total:.2f}%",
+            part=f"{100 * one.n / total:.2f}%",
+            step=1 + round(4 * at / max(len(bins) - 1, 1)),
         )
         for at, one in enumerate(bins)
     ]

@@ -1,5 +1,5 @@
-"""The stages of a study that compare systems and metrics with people, and the figures of its first
-page: which system comes first on each question, and which metrics agree with people best."""
+"""The stages of a study that compare systems and metrics with people, and their panels of its
+Overview: the ranking of the systems, their ratings, and the metrics that agree with people best."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Exists, OuterRef
-from django.utils.translation import gettext as _, gettext_lazy, ngettext
+from django.http import HttpRequest
+from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.roles import Permission
 from annotation.models import Study
@@ -17,108 +18,153 @@ from annotation.pages.study import (
     ANSWER,
     Facts,
     Figure,
+    Panel,
     State,
     StudyStage,
     register_counts,
     register_figures,
+    register_panel,
     register_stage,
     result_state,
+    stage_facts,
 )
-from annotation.study_facts import RESULTS, VALIDATION
+from annotation.result_kinds.base import newest_results, since_result
+from annotation.study_facts import RESULTS, VALIDATION, raters_of
+from console.chart_values import LEAST_ITEMS, N_SERIES, Axis, IntervalChart, interval_row
 from console.registrations import ACTIVE, LATER
 from console.templatetags.numbers import coefficient, interval
 from results.models import Result
-from stats.correlation.result import LEAST_ITEMS
-from validation.analysis.human_results import ALL
-from validation.analysis.records import CorrelationRecord
+from validation.analysis.human_results import ALL, MEAN, PREFERRED, SHARE, Bin, QuestionRecord
+from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
 from validation.analysis.settings import Settings
-from validation.documents.metrics_answers import measure_name, metrics_answers, names_of, size_text
-from validation.documents.terms import RESAMPLES, TESTS
-from validation.pages.result_sentences import (
-    Scale,
-    Standing,
-)
+from validation.documents.metrics_answers import measure_name, metrics_answers
+from validation.pages.human_results import distributions_of
+from validation.pages.metric_agreement import BestMetrics
+from validation.pages.result_sentences import Scale, Standing
 from validation.result_kinds.validation import (
     HumanResultsKind,
     StoredHumanResults,
-    current_human_results,
-    current_version,
+    ValidationKind,
 )
-from validation.versions import StoredResults
+from validation.versions import StoredResults, find_last
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
 
 
-MOST_QUESTIONS = 4
+MOST_QUESTIONS, MOST_DISTRIBUTIONS = 4, 6
+# Of a scale of more points the legend names the ends.
+MOST_POINTS = 7
 
 
-def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    version = current_human_results(study)
-    if version is None:
-        return
-    results = StoredHumanResults(study, version)
+def _human_results(study: CountedStudy) -> StoredHumanResults | None:
+    version = newest_results(study).get(HumanResultsKind.name)
+    return None if version is None else StoredHumanResults(study, version)
+
+
+def _standings(results: StoredHumanResults) -> Iterator[tuple[QuestionRecord, Standing]]:
+    """Of the first questions under which systems have an order."""
     for one in results.questions[:MOST_QUESTIONS]:
         part = (one.question, ALL, "")
         scale = Scale(one.measure, one.scale_low, one.scale_high)
         systems, pairs = results.systems.get(part, []), results.pairs.get(part, [])
-        if len(systems) > 1 and (first := systems[0]).mean is not None:
-            label = _("First, %(question)s") % {"question": one.question}
-            value = f"{scale.value(first.mean)} {scale.interval(first)}".strip()
-            rests_on = f"{value}; {Standing(scale, systems, pairs).sureness}"
-            yield Figure(label, first.system, rests_on, "results")
+        if systems and systems[0].mean is not None:
+            yield one, Standing(scale, systems, pairs, raters_of(results.study))
 
 
-def top_group_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    version = current_version(study)
+def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
+    results = _human_results(study)
+    for one, standing in islice(_standings(results) if results else (), 1):
+        if len(standing.systems) > 1 and one.n_items >= LEAST_ITEMS:
+            label = _("Leading, %(question)s") % {"question": one.question}
+            first, second = standing.systems[:2]
+            pair = standing.pair(first.system, second.system)
+            ahead = ""
+            if pair is not None and pair.delta is not None:
+                size = standing.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
+                ahead = _("%(size)s ahead of the second") % {"size": size}
+            yield Figure(label, first.system, ahead, "results")
+
+
+def _ranking_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
+    if (results := _human_results(study)) is None or not (parts := list(_standings(results))):
+        return {}
+    known = sorted({row.system for _one, standing in parts for row in standing.systems})
+    series = {name: 1 + at % N_SERIES for at, name in enumerate(known)}
+    charts = []
+    for one, standing in parts:
+        scale = standing.scale
+        axis = Axis(*scale.ends, is_share=scale.is_share)
+        rows = [
+            interval_row(
+                axis,
+                row.system or _("all candidates"),
+                (row.mean, row.ci_low, row.ci_high),
+                (scale.value(row.mean), scale.interval(row)),
+                n_items=row.n_items,
+                series=series[row.system],
+            )
+            for row in standing.systems
+        ]
+        charts.append(IntervalChart(f"{one.question}, {UNITS[one.measure]}", axis, rows))
+    return {
+        "charts": charts,
+        "sentences": [standing.lead(one.question) for one, standing in parts],
+        "n_rated": max(one.n_items for one, _standing in parts),
+        "state": charts[0].state,
+    } | since_result(study, HumanResultsKind(), results.version)
+
+
+def _ratings_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
+    if (results := _human_results(study)) is None or not results.questions:
+        return {}
+    first = results.questions[0]
+    bins = [Bin(**row) for row in results.record["bins"] if row["question"] == first.question]
+    systems = [row.system for row in results.systems.get((first.question, ALL, ""), ())]
+    return {
+        "question": first,
+        "has_few_points": len({one.label for one in bins}) <= MOST_POINTS,
+        "distributions": distributions_of(bins, systems)[:MOST_DISTRIBUTIONS],
+    } | since_result(study, HumanResultsKind(), results.version)
+
+
+def _metrics_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
+    version = find_last(study, Settings()) if stage_facts(study)[VALIDATION] else None
     if version is None:
-        return
+        return {}
     results = StoredResults(version)
-    for question, answer in islice(metrics_answers(results, has_ceilings=False), MOST_QUESTIONS):
-        group = answer.best_records
-        if not group:
-            continue
-        first = group[0]
-        which = (
-            _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
+    results.load(CorrelationRecord, ComparisonRecord, CeilingRecord)
+    question, answer = next(metrics_answers(results), ("", None))
+    if answer is None or not answer.defined:
+        return {}
+    best = BestMetrics(results, answer.records, answer.comparisons, answer.ceiling)
+    rows = [
+        interval_row(
+            best.axis,
+            one.label,
+            (one.record.value, one.record.ci_low, one.record.ci_high),
+            (coefficient(one.record.value), interval(one.record)),
+            n_items=one.record.n_used,
         )
-        pairs = sum(row.p is not None for row in answer.comparisons)
-        basis = [measure_name(first), interval(first), size_text(first)]
-        yield Figure(
-            f"{which}, {question}: {names_of(results, group)}",
-            coefficient(first.value),
-            f"{', '.join(filter(None, basis))}{describe_tests(results.settings, pairs)}"
-            f"{_few_items(first)}",
-            "validation",
-        )
+        for one in (*best.top, *best.behind)
+        if one.span is not None
+    ]
+    chart = IntervalChart(question, best.axis, rows, best.ceiling_span)
+    return {
+        "chart": chart,
+        "state": chart.state,
+        "measure": measure_name(answer.defined[0]),
+        "answer": best.answer,
+        "ceiling": best.ceiling if best.ceiling_span else None,
+    } | since_result(study, ValidationKind(), version)
 
 
-def _test_name(settings: Settings) -> str:
-    if settings.test in ("auto", "paired_bootstrap"):
-        drawn = RESAMPLES.get(settings.resample, settings.resample)
-        return _("a paired bootstrap of %(drawn)s") % {"drawn": drawn}
-    return TESTS.get(settings.test, settings.test)
-
-
-def _few_items(first: CorrelationRecord) -> str:
-    n_items = min(first.n_used, first.n_units or first.n_used)
-    if first.level != "item" or n_items >= LEAST_ITEMS:
-        return ""
-    text = ngettext(
-        "with %(n)d item only this is a rough guide; rate %(least)d or more",
-        "with %(n)d items only this is a rough guide; rate %(least)d or more",
-        n_items,
-    )
-    return f"; {text % {'n': n_items, 'least': LEAST_ITEMS}}"
-
-
-def describe_tests(settings: Settings, pairs: int) -> str:
-    if not pairs:
-        return ""
-    text = ngettext(
-        "by %(test)s, Holm's p over %(n)d pair", "by %(test)s, Holm's p over %(n)d pairs", pairs
-    )
-    return f"; {text % {'test': _test_name(settings), 'n': pairs}}"
+# What is on the axes of the ranking.
+UNITS = {
+    MEAN: gettext_lazy("mean rating"),
+    SHARE: gettext_lazy("share of candidates"),
+    PREFERRED: gettext_lazy("share of comparisons"),
+}
 
 
 def _result_counts() -> dict[str, Any]:
@@ -145,8 +191,46 @@ def _paper(study: CountedStudy, facts: Facts) -> State:
     return (ACTIVE, "") if facts[RESULTS] else (LATER, "")
 
 
-register_figures(40, leader_figures)
-register_figures(60, top_group_figures)
+register_figures(30, leader_figures)
+for panel in (
+    Panel(
+        name="ranking",
+        title=gettext_lazy("Ranking of systems"),
+        page="results",
+        place=0,
+        template="validation/_ranking_panel.html",
+        describe=_ranking_panel,
+        promise=gettext_lazy(
+            "Which system is best, and by how much. Appears when annotators have answered 5 items; "
+            "each system gets a mean and an interval."
+        ),
+        is_result=True,
+    ),
+    Panel(
+        name="metrics",
+        title=gettext_lazy("Metrics and human ratings"),
+        page="validation",
+        place=40,
+        template="validation/_metrics_panel.html",
+        describe=_metrics_panel,
+        promise=gettext_lazy(
+            "Which metric follows human ratings. Needs answers and the scores of a metric, which "
+            "can be computed before answers arrive."
+        ),
+        is_result=True,
+    ),
+    Panel(
+        name="ratings",
+        title=gettext_lazy("Ratings"),
+        page="results",
+        place=50,
+        template="validation/_ratings_panel.html",
+        describe=_ratings_panel,
+        promise=gettext_lazy("How ratings are spread over the scale, per system."),
+        outline="bars",
+    ),
+):
+    register_panel(panel)
 register_counts(_result_counts)
 for stage in (
     StudyStage("results", gettext_lazy("Results"), ANSWER, 60, _results, Permission.VIEW_SYSTEMS),

@@ -131,6 +131,20 @@ class Standing:
             "rivals",
         )
 
+    def lead(self, question: str) -> CodedText:
+        """How far the first is ahead of the second, or that this is undetermined."""
+        first, *others = self.systems
+        pair = self.pair(first.system, others[0].system) if others else None
+        if pair is None or pair.delta is None or has_too_few_items(first):
+            return self.answer
+        size = self.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
+        values = {"best": first.system, "second": others[0].system, "question": question}
+        if self.rivals:
+            text = _("On %(question)s, the difference of %(best)s to %(second)s is undetermined.")
+            return CodedText(text % values, "undecided")
+        text = _("%(best)s leads on %(question)s, by %(size)s.")
+        return CodedText(text % (values | {"size": size}), "best")
+
     @property
     def _raters(self) -> dict[str, str]:
         return {"raters": self.raters.subject, "named": self.raters.named}
@@ -169,21 +183,6 @@ class Standing:
                 "best",
             )
         return CodedText(_("More ratings would be needed to know."), "rivals")
-
-    @property
-    def sureness(self) -> CodedText:
-        if has_too_few_items(self.systems[0]):
-            n = self.systems[0].n_items
-            return CodedText(
-                ngettext("%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n)
-                % {"n": n},
-                "too_few_items",
-            )
-        if not self.rivals:
-            return CodedText(_("ahead of every other"), "best")
-        return CodedText(
-            _("%(rivals)s may be as good") % {"rivals": shorten_names(self.rivals)}, "rivals"
-        )
 
     @property
     def details(self) -> list[CodedText]:

@@ -147,7 +147,8 @@ class HumanResultsKind(StudyKind):
                 "pairs": list(_part_rows(results, "pairs")),
                 "bins": [asdict(row) for one in results for row in one.bins],
                 "lowest": [asdict(row) for one in results for row in one.lowest],
-            }
+            },
+            facts={"n_submissions": Submission.objects.of(study).count()},
         )
 
 

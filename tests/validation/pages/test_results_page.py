@@ -280,17 +280,19 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(look, researcher):
     assert re.search(r"beta .* \d+ ", details[0])
 
 
-def test_the_overview_shows_which_system_comes_first_and_how_sure_that_is(look, researcher):
+def test_the_overview_shows_which_system_leads_if_there_are_enough_items(look, researcher):
     study, few = clear_study(researcher), studies.rated_study(owner=researcher)
     assert leader(look(study, "study")) is None
-    for one, first, code in ((study, "8", "best"), (few, "53.5", "too_few_items")):
-        view = view_of(look(one))
-        figure = leader(look(one, "study"))
-        assert view.standing.sureness.code == code
-        assert (figure.value, "appropriateness" in figure.label) == ("beta", True)
-        assert figure.rests_on.startswith(first)
-        assert view.standing.sureness in figure.rests_on
-    assert view.answer.code == view.standing.certainty.code == "too_few_items"
+    for one, codes, state in ((study, ["best"], "shown"), (few, ["too_few_items"], "few")):
+        look(one)
+        page = look(one, "study")
+        [ranking] = [each for each in page.context["panels"] if each.panel.name == "ranking"]
+        assert (codes_of(ranking.view["sentences"]), ranking.state) == (codes, state)
+        figure = leader(page)
+        assert (figure and (figure.value, "appropriateness" in figure.label)) == (
+            ("beta", True) if state == "shown" else None
+        )
+        assert all((row.span is None) == (state == "few") for row in ranking.view["charts"][0].rows)
 
 
 def test_near_systems_are_undecided_pair_by_pair(look, researcher):
@@ -331,7 +333,6 @@ def test_intervals_on_the_page_and_in_the_report_end_with_the_scale_unless_the_v
     shown = f"97.0 [{beta.ci_low:.1f}, 100.0]"
     assert rows == {"beta": shown, "alpha": f"3.0 [0.0, {alpha.ci_high:.1f}]"}
     assert view_of(page).note_of_cuts
-    assert leader(look(study, "study")).rests_on.startswith(shown)
     assert view_of(look(clear_study(researcher))).note_of_cuts == ""
     filled.add_scores(study)
     find_study_kind(REPORT).compute_now(study)
