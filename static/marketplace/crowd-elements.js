@@ -18,18 +18,18 @@
     label, legend { display: block; font-weight: 600; margin-bottom: 4px; padding: 0; }
     fieldset { border: 0; margin: 0; padding: 0; min-width: 0; }
     .choice { display: flex; gap: 8px; align-items: center; min-height: 32px; font-weight: 400; }
-    .choice input { width: 20px; height: 20px; margin: 0; flex: none; accent-color: #0b6e99; }
+    .choice input { width: 20px; height: 20px; margin: 0; flex: none; accent-color: #0b5f68; }
     input:not([type=checkbox], [type=radio], [type=range]), textarea { width: 100%; min-height: 40px;
-      padding: 8px 12px; font: inherit; border-radius: 6px; border: 1px solid #5a6570; }
-    input[type=range] { width: 100%; accent-color: #0b6e99; }
+      padding: 8px 12px; font: inherit; border-radius: 6px; border: 1px solid #526067; }
+    input[type=range] { width: 100%; accent-color: #0b5f68; }
     button { min-height: 40px; padding: 8px 16px; font: inherit; border-radius: 6px; cursor: pointer;
-      border: 1px solid #5a6570; background: #f6f7f9; color: #1d2329; }
-    button.primary { background: #0b6e99; border-color: #0b6e99; color: #fff; }
+      border: 1px solid #526067; background: #f5f7f7; color: #142024; }
+    button.primary { background: #0b5f68; border-color: #0b5f68; color: #fff; }
     button:disabled { opacity: .6; cursor: not-allowed; } img { max-width: 100%; }
-    :focus-visible { outline: 3px solid #0b6e99; outline-offset: 2px; }
-    .error { color: #b42318; margin: 4px 0 0; } .error:empty { display: none; }
-    .muted { color: #5a6570; font-size: 13px; } summary { cursor: pointer; font-weight: 600; }
-    details { border: 1px solid #dfe3e8; border-radius: 6px; padding: 8px 12px; }
+    :focus-visible { outline: 3px solid #0b5f68; outline-offset: 2px; }
+    .error { color: #ad2218; margin: 4px 0 0; } .error:empty { display: none; }
+    .muted { color: #526067; font-size: 13px; } summary { cursor: pointer; font-weight: 600; }
+    details { border: 1px solid #dfe5e6; border-radius: 6px; padding: 8px 12px; }
     ::slotted(*) { display: block; margin-bottom: 8px; }
     ::slotted(positive-example)::before { content: "Good example: "; font-weight: 600; }
     ::slotted(negative-example)::before { content: "Bad example: "; font-weight: 600; }
@@ -182,9 +182,9 @@
       root.append(
         make("style", { textContent: `
           :host { margin: 0; cursor: pointer; border-radius: 6px; }
-          :host(:focus-visible) { outline: 3px solid #0b6e99; outline-offset: 2px; }
-          .mark { width: 20px; height: 20px; border: 2px solid #5a6570; border-radius: 50%; flex: none; }
-          :host([aria-checked=true]) .mark { border: 6px solid #0b6e99; }
+          :host(:focus-visible) { outline: 3px solid #0b5f68; outline-offset: 2px; }
+          .mark { width: 20px; height: 20px; border: 2px solid #526067; border-radius: 50%; flex: none; }
+          :host([aria-checked=true]) .mark { border: 6px solid #0b5f68; }
           ::slotted(*) { display: inline; margin: 0; }` }),
         make("span", { className: "choice" }, mark, make("slot")),
       );

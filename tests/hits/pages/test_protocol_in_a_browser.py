@@ -205,7 +205,7 @@ def test_a_published_version_is_read_only_and_is_copied(page: Page, study: Study
     # axe does not measure fields that are disabled.
     page.emulate_media(color_scheme="dark")
     ground = "each => getComputedStyle(each).backgroundColor"
-    assert page.locator("#q0-wording").evaluate(ground) == "rgb(28, 33, 38)"
+    assert page.locator("#q0-wording").evaluate(ground) == "rgb(12, 18, 19)"
     page.locator("form:has([name=source]) button").click()
     page.locator("#q0-edit").click()
     expect(page.locator("#q0-wording")).to_be_enabled()
