@@ -15,7 +15,6 @@ from presentation.theme import (
     BLUE,
     FILLING,
     ORANGE,
-    RED,
     Picture,
     axis_title,
     height_of_rows,
@@ -148,7 +147,9 @@ def annotator_scatter(
     has_flags = bool(compared["n_flagged"].gt(0).any())
     legend = alt.Legend(orient="top", title=_("Submissions")) if has_flags else None
     points = base.mark_point(opacity=1).encode(
-        color=alt.Color("doubt:N", scale=alt.Scale(domain=kinds, range=[BLUE, RED]), legend=legend),
+        color=alt.Color(
+            "doubt:N", scale=alt.Scale(domain=kinds, range=[BLUE, ORANGE]), legend=legend
+        ),
         shape=alt.Shape(
             "doubt:N", scale=alt.Scale(domain=kinds, range=["circle", "triangle"]), legend=legend
         ),

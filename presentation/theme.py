@@ -1,13 +1,13 @@
 """One look for every chart, on a page in light or dark and in a paper.
 
-A picture is a function from a frame to an `alt.Chart` without colours of its own ground;
-`themed` gives it the look's tokens. Page and paper show the same specification.
+A picture is a function from a frame to an `alt.Chart`; `themed` gives it fonts, lines and colors.
+Page and paper show the same specification.
 """
 
 from __future__ import annotations
 
+import json
 import textwrap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from presentation.libraries import alt
@@ -20,31 +20,32 @@ else:
 # The page's width, and as much height as the rows need.
 FILLING: Any = {"type": "fit-x", "contains": "padding"}
 
-# Okabe and Ito's palette, distinguishable with any kind of colour vision.
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
-SKY, RED, YELLOW = "#56B4E9", "#D55E00", "#F0E442"
-OKABE_ITO = [BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW]
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+# Light values of static/tokens.css, which a file that is downloaded has. After Okabe and Ito's
+# palette: distinguishable with any kind of color vision, and on white.
+BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#bd5200", "#008561", "#a84c85"
+SERIES = [BLUE, ORANGE, GREEN, PURPLE, OCHRE := "#8f6400", GRAY := "#5d6a72"]
+GROUND, TEXT, MUTED, GRID, ZERO = "#ffffff", "#142024", "#526067", "#e6ebec", "#7e8b91"
+# A value to compare with, such as a ceiling.
+GOLD = "#b27a12"
+# The first color of a series, mixed with the ground.
+HALF, FIFTH = "#73b3d8", "#cce3f0"
+TOKENS = {
+    **{color: f"var(--series-{number})" for number, color in enumerate(SERIES, 1)},
+    GROUND: "var(--ground)",
+    TEXT: "var(--text)",
+    MUTED: "var(--muted)",
+    GRID: "var(--grid)",
+    ZERO: "var(--zero)",
+    GOLD: "var(--gold)",
+    HALF: "color-mix(in srgb, var(--series-1) 55%, var(--ground))",
+    FIFTH: "color-mix(in srgb, var(--series-1) 20%, var(--ground))",
+}
+FONT = "-apple-system, BlinkMacSystemFont, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 PNG_SCALE = 2.0
 # Wide enough for a column of a paper; a page gives charts its own width.
 WIDTH = 560
 # A phone's page holds so many characters of an axis title side by side.
 TITLE_WIDTH = 46
-
-
-@dataclass(frozen=True)
-class Tokens:
-    ground: str
-    text: str
-    muted: str
-    line: str
-    low: str
-    middle: str
-
-
-LIGHT = Tokens("#ffffff", "#1d2329", "#5a6570", "#dfe3e8", RED, "#f6f7f9")
-DARK = Tokens("#14171a", "#e6e9ec", "#9aa5b1", "#2e353c", RED, "#1c2126")
-TOKENS = {"light": LIGHT, "dark": DARK}
 
 
 def height_of_rows(n_rows: int, n_parts: int, *, step: int) -> float:
@@ -60,16 +61,19 @@ def axis_title(title: str) -> list[str]:
     return textwrap.wrap(title, TITLE_WIDTH)
 
 
-def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
+def themed(chart: Picture, *, is_on_page: bool = False) -> dict[str, Any]:
+    """The chart's specification; on a page its colors are those of the page, light or dark."""
+    spec = chart.to_dict()
+    datasets = spec.pop("datasets", {})
     config = {
         "font": FONT,
         "view": {"stroke": None},
         "axis": {
-            "labelColor": tokens.text,
-            "titleColor": tokens.muted,
-            "gridColor": tokens.line,
-            "domainColor": tokens.muted,
-            "tickColor": tokens.muted,
+            "labelColor": TEXT,
+            "titleColor": MUTED,
+            "gridColor": GRID,
+            "domainColor": ZERO,
+            "tickColor": ZERO,
             "labelFontSize": 13,
             "titleFontSize": 13,
             "titleFontWeight": "normal",
@@ -77,25 +81,32 @@ def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
         },
         # Over the names left of a narrow plot a title has room; right of it, it would be cut.
         "axisBottom": {"titleAnchor": "end"},
-        "header": {"labelColor": tokens.text, "titleColor": tokens.muted, "labelFontSize": 13},
+        "header": {"labelColor": TEXT, "titleColor": MUTED, "labelFontSize": 13},
         "legend": {
-            "labelColor": tokens.text,
-            "titleColor": tokens.muted,
+            "labelColor": TEXT,
+            "titleColor": MUTED,
             "labelFontSize": 13,
             "titleFontSize": 13,
             "titleFontWeight": "normal",
         },
         "range": {
-            "category": [*OKABE_ITO, tokens.text],
-            # From disagreement through chance to agreement, with the ground as the middle.
-            "diverging": [tokens.low, tokens.middle, BLUE],
+            "category": SERIES,
+            # From disagreement through chance to agreement, with the ground as the middle. Colors
+            # that Vega mixes are no variables of a page; they are mixed in light and dark alike.
+            "diverging": ["rgb(189, 82, 0)", "transparent", "rgb(0, 114, 178)"],
         },
-        "rule": {"color": tokens.muted},
-        "text": {"color": tokens.text, "fontSize": 13},
+        "rule": {"color": ZERO},
+        "text": {"color": TEXT, "fontSize": 13},
         "point": {"filled": True, "size": 60},
-        "mark": {"color": BLUE if tokens is LIGHT else SKY},
+        "mark": {"color": BLUE},
     }
-    return {**chart.to_dict(), "background": tokens.ground, "config": config}
+    spec |= {"background": GROUND, "config": config}
+    if is_on_page:
+        text = json.dumps(spec)
+        for color, token in TOKENS.items():
+            text = text.replace(f'"{color}"', f'"{token}"')
+        spec = json.loads(text)
+    return spec | {"datasets": datasets}
 
 
 def rendered(spec: dict[str, Any], form: Form) -> bytes:

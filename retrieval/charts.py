@@ -11,9 +11,9 @@ from presentation.libraries import alt
 from presentation.theme import (
     BLUE,
     FILLING,
-    OKABE_ITO,
+    OCHRE,
     ORANGE,
-    RED,
+    SERIES,
     Picture,
     axis_title,
     height_of_rows,
@@ -21,7 +21,7 @@ from presentation.theme import (
 from results.kinds import Chart
 from stats.libraries import np, pd
 
-COLOURS = {"refused": RED, "defect": ORANGE, "note": BLUE}
+COLOURS = {"refused": ORANGE, "defect": OCHRE, "note": BLUE}
 
 
 def counted_findings(rows: pd.DataFrame) -> Picture:
@@ -191,8 +191,7 @@ def means_by_qrels(rows: pd.DataFrame, *, measure: str) -> Picture:
     names = legend_names(list(dict.fromkeys(rows["qrels"])))
     rows = rows.assign(qrels=[names[name] for name in rows["qrels"]])
     qrels = list(names.values())
-    colours = [BLUE, ORANGE] if len(qrels) == 2 else OKABE_ITO
-    scale = alt.Scale(domain=qrels, range=colours[: len(qrels)])
+    scale = alt.Scale(domain=qrels, range=SERIES)
     shapes = alt.Scale(domain=qrels, range=list(SHAPES[: len(qrels)]))
     legend = alt.Legend(orient="top", columns=1, labelLimit=LEGEND_WIDTH)
     title = axis_title(_("Mean %(measure)s, with its interval") % {"measure": measure})

@@ -24,7 +24,7 @@ AnyUser = MetaUser | SimpleNamespace
 # Recommenders side by side, of the width that a page has.
 N_COLUMNS = 3
 # Of the theme's colours; with more lines, twenty that are less far apart.
-N_COLOURS = 8
+N_COLOURS = 6
 # Names of users are long, and tell users apart by their end.
 LEGEND: Any = {"orient": "bottom", "columns": 2, "labelLimit": 0, "symbolOpacity": 1}
 

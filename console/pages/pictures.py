@@ -11,7 +11,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.utils.translation import get_language
 
-from presentation.theme import LIGHT, TOKENS, Form, Picture, rendered, themed
+from presentation.theme import Form, Picture, rendered, themed
 
 FORMS = {
     "json": "application/json",
@@ -38,10 +38,9 @@ def picture_in(
     draw: Callable[[], Picture],
     data: Callable[[], str],
 ) -> HttpResponse:
-    """A chart in one of the forms: for the page in the theme it asks for, else a file to keep."""
+    """A chart in one of the forms: JSON in the colors of the page, else a file in light."""
     if form == "json":
-        tokens = TOKENS.get(request.GET.get("theme", "light"), LIGHT)
-        return HttpResponse(json.dumps(themed(draw(), tokens)), content_type=FORMS[form])
+        return HttpResponse(json.dumps(themed(draw(), is_on_page=True)), content_type=FORMS[form])
     content = data() if form == "csv" else rendered(themed(draw()), cast(Form, form))
     response = HttpResponse(content, content_type=FORMS[form])
     response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'

@@ -7,10 +7,14 @@ from django.utils.translation import gettext as _, gettext_lazy
 from presentation.libraries import alt
 from presentation.theme import (
     BLUE,
+    FIFTH,
     FILLING,
-    OKABE_ITO,
-    RED,
-    SKY,
+    GOLD,
+    GROUND,
+    HALF,
+    SERIES,
+    TEXT,
+    ZERO,
     Picture,
     axis_title,
     height_of_rows,
@@ -25,7 +29,7 @@ MOST_WITH_NUMBERS = 14
 MOST_POINTS = 2000
 N_BINS = 40
 # So many lines can be distinguished by colour.
-MOST_COLOURS = 6
+MOST_COLOURS = 5
 
 
 def column_axis(has_room: bool) -> alt.Axis:
@@ -86,7 +90,7 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
             color=alt.Color(
                 "part:N",
                 title=None,
-                scale=alt.Scale(domain=parts, range=OKABE_ITO[: len(parts)]),
+                scale=alt.Scale(domain=parts, range=SERIES),
                 legend=alt.Legend(orient="top", columns=2),
             ),
         )
@@ -151,17 +155,15 @@ def _ceilings(base: alt.Chart, rows: pd.DataFrame) -> list[alt.Chart]:
     align = alt.expr("scale('x', datum.ceiling) < width / 2 ? 'left' : 'right'")
     name = alt.Chart(known.head(1)).mark_text(align=align, dy=-8)
     return [
-        base.mark_tick(thickness=3).encode(x="ceiling:Q", color=alt.value(RED)),
+        base.mark_tick(thickness=3).encode(x="ceiling:Q", color=alt.value(GOLD)),
         name.encode(x="ceiling:Q", y=alt.value(0), text=alt.value("ceiling")),
     ]
 
 
-PALE = "#c6e3f5"
-DARK, LIGHT = "#1d2329", "#ffffff"
 NOT, UNDEFINED = "p ≥ .05", "– undefined"
 # How sure, the cell's colour, and that of the text on it.
-DEGREES = [(0.001, "p < .001", BLUE, LIGHT), (0.01, "p < .01", SKY, DARK)]
-DEGREES += [(0.05, "p < .05", PALE, DARK)]
+DEGREES = [(0.001, "p < .001", BLUE, GROUND), (0.01, "p < .01", HALF, TEXT)]
+DEGREES += [(0.05, "p < .05", FIFTH, TEXT)]
 
 
 def significance_matrix(
@@ -192,7 +194,7 @@ def significance_matrix(
         legend=alt.Legend(
             orient="bottom",
             columns=3,
-            symbolStrokeColor="#9aa5b1",
+            symbolStrokeColor=ZERO,
             symbolStrokeWidth=1,
             symbolType="square",
         ),
@@ -204,7 +206,7 @@ def significance_matrix(
         alt.Tooltip("p:Q", format=".4f", title=_("Adjusted p")),
         alt.Tooltip("reason:N", title=_("Not tested because")),
     ]
-    filled = base.mark_rect(stroke="#9aa5b1", strokeWidth=0.5).encode(color=colour, tooltip=tips)
+    filled = base.mark_rect(stroke=ZERO, strokeWidth=0.5).encode(color=colour, tooltip=tips)
     inks = {name: ink for _, name, _, ink in DEGREES} | {NOT: None} if has_room else {}
     width, height = (56, 28) if has_room else (18, 18)
     layers = [filled, *(_texts(base, kind) for kind in (inks | {UNDEFINED: None}).items())]

@@ -9,13 +9,9 @@ from django.utils.translation import gettext as _, ngettext
 from error_codes import CodedText
 from presentation.libraries import alt
 from presentation.theme import (
-    BLUE,
     FILLING,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    RED,
-    SKY,
+    SERIES,
+    ZERO,
     Picture,
     axis_title,
     height_of_rows,
@@ -25,8 +21,6 @@ from stats.libraries import np, pd
 from validation.charts.metrics import MOST_COLOURS, MOST_POINTS, N_BINS
 
 HUMAN_RATINGS = "human ratings"
-COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
-GREY = "#8a94a0"
 ROW_HEIGHT = 30
 # So many characters of systems' names stand beside a line's end.
 ROOM_FOR_NAMES = 30
@@ -51,13 +45,13 @@ def system_rank_bump(ranks: pd.DataFrame) -> Picture:
     """A line for each system through its rank by human ratings and by each metric, best on top.
 
     `ranks` has the columns system, by ("human ratings" or a metric), rank (1 is best; ties share
-    one) and mean, in the order to be drawn. Beyond six systems, colour is for those whose
+    one) and mean, in the order to be drawn. Beyond five systems, colour is for those whose
     ranks differ most.
     """
     columns = list(dict.fromkeys(ranks["by"]))
     bold = most_moved(ranks)
     rest = [name for name in dict.fromkeys(ranks["system"]) if name not in bold]
-    colours = COLOURS[: len(bold)] + [GREY] * len(rest)
+    colours = SERIES[: len(bold)] + [ZERO] * len(rest)
     n_ranks = int(ranks["rank"].max()) if len(ranks) else 1
     base = alt.Chart(ranks).encode(
         x=alt.X(
@@ -250,7 +244,7 @@ def power_curve(
             title=None,
             # Not names at the lines' ends: these meet where the power comes near to 1.
             legend=alt.Legend(orient="top", columns=2) if any(kinds) else None,
-            scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]),
+            scale=alt.Scale(domain=kinds, range=SERIES),
         ),
     )
     tips = [

@@ -1,6 +1,5 @@
 import json
 from functools import partial
-from itertools import product
 
 import pytest
 from django.urls import reverse
@@ -34,18 +33,17 @@ def fetch(fetch_picture):
     return partial(fetch_picture, "agreement-picture")
 
 
-def test_a_chart_is_a_specification_in_light_or_dark_and_a_file(rosa, fetch, study):
+def test_a_chart_is_a_specification_in_colors_of_the_page_and_a_file(rosa, fetch, study):
     for name in ("annotators", "disagreement"):
         assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     find_study_kind(study_facts.AGREEMENT).compute_now(study)
-    themes = (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff"))
-    for chart, (theme, ground) in product(("forest", "matrix", "volume", "speed"), themes):
-        answer = fetch(study, chart, "json", theme=theme)
+    for chart in ("forest", "matrix", "volume", "speed"):
+        answer = fetch(study, chart, "json")
         assert answer["Content-Type"] == "application/json"
         spec = json.loads(answer.content)
         assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6")
-        assert spec["background"] == ground
+        assert spec["background"] == "var(--ground)"
     for form, begins in (
         *(("svg", b"<svg"), ("png", b"\x89PNG")),
         *(("pdf", b"%PDF"), ("csv", b"label,")),

@@ -56,9 +56,8 @@ def html(browser, study):
 def test_every_chart_is_a_specification_and_a_file_with_the_data_of_the_table(fetch, study):
     find_study_kind(study_facts.VALIDATION).compute_now(study)
     for chart in CHARTS:
-        for theme, ground in (("light", "#ffffff"), ("dark", "#14171a")):
-            spec = json.loads(fetch(study, chart, "json", theme=theme).content)
-            assert spec["background"] == ground
+        spec = json.loads(fetch(study, chart, "json").content)
+        assert spec["background"] == "var(--ground)"
         answer = fetch(study, chart, "svg", question="tone")
         assert answer.content.startswith(b"<svg")
         name = chart if chart == "heat-map" else f"{chart}-q2"
@@ -255,7 +254,7 @@ def test_a_picture_is_few_queries_and_is_known_again(rosa, sized):
         again, fewer, _ = get(rosa, where, if_none_match=answer["ETag"])
         assert (again.status_code, again.content) == (304, b"")
         assert len(fewer) < len(queries)
-        other, _, _ = get(rosa, f"{where}?theme=dark", if_none_match=answer["ETag"])
+        other, _, _ = get(rosa, f"{where}?level=item", if_none_match=answer["ETag"])
         assert other.status_code == 200
 
 
