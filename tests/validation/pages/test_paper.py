@@ -2,12 +2,14 @@ import csv
 import io
 from zipfile import ZipFile
 
+import krippendorff
 import pandas as pd
 import pytest
 from django.urls import reverse
 
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, RESULTS
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import make_simulated, rating_study
 from tests.codes import codes_on
 from tests.console.filled import scored_study
@@ -52,6 +54,39 @@ def test_the_table_of_systems_has_the_numbers_of_the_exported_judgments(look, re
     for system, row in rows.items():
         assert float(row[mean]) == pytest.approx(means[system])
         assert float(row[f"{mean}, lower limit"]) <= float(row[mean])
+
+
+def test_agreement_and_metrics_have_the_numbers_of_the_exported_files(look, researcher):
+    study = clear_study(researcher)
+    metric = {
+        (item.key, candidate.key): (5 * n + 3 * at) % 7
+        for n, item in enumerate(study.items.all())
+        for at, candidate in enumerate(item.candidates.all())
+    }
+    write_scores(study=study, metric="any", signature="any|v:1", values=metric)
+    study.refresh_from_db()
+    look(study)
+    judgments, scores = (
+        pd.read_csv(io.BytesIO(b"".join(look(study, "download", name).streaming_content)))
+        for name in ("judgments.csv", "scores.csv")
+    )
+    [row] = rows_of(look(study, "paper-file", "agreement", "csv"))
+    ratings = judgments.pivot(index="annotator", columns=["item", "candidate"], values="value")
+    expected = krippendorff.alpha(ratings.to_numpy(), level_of_measurement=row["Level"])
+    assert float(row["Krippendorff's alpha"]) == pytest.approx(expected)
+    means = judgments.groupby(["item", "candidate"], as_index=False)["value"].mean()
+    both = means.merge(scores, on=["item", "candidate"], suffixes=("", "_of_metric"))
+    [row] = rows_of(look(study, "paper-file", "correlations-item", "csv"))
+    for name, method in {
+        "Pearson's r": "pearson",
+        "Spearman's ρ": "spearman",
+        "Kendall's τ-b": "kendall",
+    }.items():
+        of_items = [
+            group["value"].corr(group["value_of_metric"], method=method)
+            for _item, group in both.groupby("item")
+        ]
+        assert float(row[name]) == pytest.approx(pd.Series(of_items).mean())
 
 
 def test_letters_say_which_systems_differ(look, researcher):
