@@ -51,8 +51,7 @@ CONTINUOUS = gettext_noop("continuous")
 Filled = tuple[str, str, str]
 
 
-def heds_document(study: Study, version: Result | None) -> Document:
-    facts = StudyFacts(study)
+def heds_parts(facts: StudyFacts, *, is_tested: bool) -> list[tuple[str, str, list[Filled]]]:
     parts = [
         (_("Paper and resources"), "1", _paper()),
         (_("Systems"), "2", _systems()),
@@ -60,10 +59,17 @@ def heds_document(study: Study, version: Result | None) -> Document:
     ]
     for question in facts.protocol.study_questions:
         title = _("Quality criterion: %(name)s") % {"name": question.name}
-        parts.append(
-            (title, f"4-{question.name}", _criterion(facts, question, version is not None))
-        )
-    parts.append((_("Ethics"), "5", _ethics(facts)))
+        parts.append((title, f"4-{question.name}", _criterion(facts, question, is_tested)))
+    return [*parts, (_("Ethics"), "5", _ethics(facts))]
+
+
+def open_fields(parts: list[tuple[str, str, list[Filled]]]) -> list[Filled]:
+    return [row for *_name, rows in parts for row in rows if row[-1] == _(UNKNOWN)]
+
+
+def heds_document(study: Study, version: Result | None) -> Document:
+    facts = StudyFacts(study)
+    parts = heds_parts(facts, is_tested=version is not None)
     sections = [
         Section(
             title,
@@ -74,7 +80,6 @@ def heds_document(study: Study, version: Result | None) -> Document:
         )
         for number, (title, name, filled) in enumerate(parts)
     ]
-    filled = [answer for _t, _n, rows in parts for *_rest, answer in rows]
     return Document(
         title=_("Human Evaluation Datasheet: %(study)s") % {"study": study.title or study.slug},
         sections=[
@@ -87,7 +92,10 @@ def heds_document(study: Study, version: Result | None) -> Document:
                         "HumEval), in fewer words. %(open)s of %(all)s "
                         "answers are to be filled in by people."
                     )
-                    % {"open": sum(answer == _(UNKNOWN) for answer in filled), "all": len(filled)}
+                    % {
+                        "open": len(open_fields(parts)),
+                        "all": sum(len(rows) for *_name, rows in parts),
+                    }
                 ],
             ),
         ],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import cast
+from typing import TypeVar, cast
 
 from django.core.cache import cache
 from django.utils.translation import get_language, gettext as _, ngettext
@@ -48,6 +48,7 @@ from validation.versions import StoredResults
 
 # The tables of the section on participants and pay.
 OF_PARTICIPANTS = ("people", "pay", "recruiters-pay")
+T = TypeVar("T")
 Judged = tuple[QuestionRecord, list[RatedSystemRecord], list[RatedPairRecord]]
 
 
@@ -63,12 +64,15 @@ def paper_document(study: Study, *, with_money: bool) -> Document:
 
 
 def participants_section(facts: StudyFacts, *, with_money: bool) -> Section:
-    # To count a million submissions takes a second.
-    study, language = facts.study, get_language()
-    key = f"people:{study.pk}:{study.created_at.timestamp()}:{study.judgments_version}:{language}"
-    people = cast("Table", cache.get_or_set(key, lambda: people_table(facts)))
+    people = kept_with_judgments("people", facts.study, lambda: people_table(facts))
     parts = [people, *pay_parts(facts, with_money=with_money)]
     return Section(_("Participants and pay"), parts)
+
+
+def kept_with_judgments(name: str, study: Study, compute: Callable[[], T]) -> T:
+    """To count a million submissions takes a second."""
+    about = (study.pk, study.created_at.timestamp(), study.judgments_version, get_language())
+    return cast("T", cache.get_or_set(f"{name}:{':'.join(map(str, about))}", compute))
 
 
 def paper_files(document: Document) -> dict[str, bytes]:

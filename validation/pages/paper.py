@@ -15,14 +15,16 @@ from console.pages.pictures import FORMS, picture_in
 from presentation.documents import Document, Figure, Section, Table
 from presentation.latex import escape_latex, table_latex
 from presentation.writers import records_csv, write_table
-from validation.heds import DATASHEETS
+from validation.heds import DATASHEETS, heds_parts, open_fields
 from validation.paper import (
     OF_PARTICIPANTS,
+    kept_with_judgments,
     paper_document,
     paper_files,
     participants_section,
     result_sections,
 )
+from validation.result_kinds.validation import current_version
 from validation.study_report import zip_files
 
 
@@ -40,7 +42,6 @@ def paper(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "jobs": jobs,
         "sections": [(section.title, _blocks(section)) for section in sections],
-        "datasheets": list(DATASHEETS.items()),
     }
     return study_page(request, study, "validation/paper", context)
 
@@ -71,11 +72,20 @@ def _study_with_paper(request: HttpRequest, slug: str) -> Study:
 def participants(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view systems; amounts for those who may view money."""
     study = _study_with_paper(request, slug)
-    section = participants_section(
-        StudyFacts(study), with_money=may(request, Permission.VIEW_MONEY)
+    facts = StudyFacts(study)
+    section = participants_section(facts, with_money=may(request, Permission.VIEW_MONEY))
+    is_tested = current_version(study) is not None
+    parts = kept_with_judgments(
+        f"heds-{is_tested}", study, lambda: heds_parts(facts, is_tested=is_tested)
     )
-    context = {"study": study, "blocks": _blocks(section)}
-    return render(request, "validation/_paper_blocks.html", context)
+    context = {
+        "study": study,
+        "blocks": _blocks(section),
+        "datasheets": list(DATASHEETS.items()),
+        "open_fields": open_fields(parts),
+        "n_fields": sum(len(rows) for *_name, rows in parts),
+    }
+    return render(request, "validation/_paper_people.html", context)
 
 
 @require_safe
