@@ -279,7 +279,11 @@ def _structure_faults(
         yield Fault(path, text % {"tag": node.tag}, line, code="has_tag")
         return
     end = node.end_mark
-    if isinstance(node, yaml.ScalarNode) and not node.style and CUT.match(end.buffer, end.pointer):
+    if (
+        isinstance(node, yaml.ScalarNode)
+        and not node.style
+        and CUT.match(end.buffer or "", end.pointer)
+    ):
         text = _("ends at #, which begins a comment. Put the text in quotes, or a space after #.")
         yield Fault(path, text, end.line + 1, code="needs_quotes")
     if isinstance(node, yaml.SequenceNode):
