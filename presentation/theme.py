@@ -7,7 +7,9 @@ Page and paper show the same specification.
 from __future__ import annotations
 
 import json
+import re
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from presentation.libraries import alt
@@ -20,23 +22,22 @@ else:
 # The page's width, and as much height as the rows need.
 FILLING: Any = {"type": "fit-x", "contains": "padding"}
 
-# Light values of static/tokens.css, which a file that is downloaded has. After Okabe and Ito's
-# palette: distinguishable with any kind of color vision, and on white.
-BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#bd5200", "#008561", "#a84c85"
-SERIES = [BLUE, ORANGE, GREEN, PURPLE, OCHRE := "#8f6400", GRAY := "#5d6a72"]
-GROUND, TEXT, MUTED, GRID, ZERO = "#ffffff", "#142024", "#526067", "#e6ebec", "#7e8b91"
-# A value to compare with, such as a ceiling.
-GOLD = "#b27a12"
+# Files that are downloaded have the light colors of pages; a page has variables in their place.
+LIGHT_TOKENS = re.sub(
+    r"light-dark\((.+?), .+?\)",
+    r"\1",
+    (Path(__file__).parents[1] / "static" / "tokens.css").read_text("utf-8"),
+)
+COLORS = dict(re.findall(r"--([\w-]+): (#\w{6})", LIGHT_TOKENS))
+BLUE, ORANGE, GREEN, PURPLE, OCHRE, GRAY = SERIES = [COLORS[f"series-{n}"] for n in range(1, 7)]
+GROUND, TEXT, MUTED, GRID, ZERO, GOLD = (
+    COLORS[name] for name in ("ground", "text", "muted", "grid", "zero", "gold")
+)
 # The first color of a series, mixed with the ground.
 HALF, FIFTH = "#73b3d8", "#cce3f0"
-TOKENS = {
-    **{color: f"var(--series-{number})" for number, color in enumerate(SERIES, 1)},
-    GROUND: "var(--ground)",
-    TEXT: "var(--text)",
-    MUTED: "var(--muted)",
-    GRID: "var(--grid)",
-    ZERO: "var(--zero)",
-    GOLD: "var(--gold)",
+VARIABLES = {
+    # Of several names for one color the first.
+    **{color: f"var(--{name})" for name, color in reversed(COLORS.items())},
     HALF: "color-mix(in srgb, var(--series-1) 55%, var(--ground))",
     FIFTH: "color-mix(in srgb, var(--series-1) 20%, var(--ground))",
 }
@@ -103,8 +104,8 @@ def themed(chart: Picture, *, is_on_page: bool = False) -> dict[str, Any]:
     spec |= {"background": GROUND, "config": config}
     if is_on_page:
         text = json.dumps(spec)
-        for color, token in TOKENS.items():
-            text = text.replace(f'"{color}"', f'"{token}"')
+        for color, variable in VARIABLES.items():
+            text = text.replace(f'"{color}"', f'"{variable}"')
         spec = json.loads(text)
     return spec | {"datasets": datasets}
 

@@ -41,7 +41,7 @@ from presentation.row_files import (
     row_jsonl,
     row_parquet,
 )
-from presentation.theme import Form, rendered, themed
+from presentation.theme import LIGHT_TOKENS, Form, rendered, themed
 
 
 def document_json(document: Document) -> str:
@@ -138,6 +138,12 @@ def document_html(document: Document) -> str:
     """
     context = {"document": document, "longest": LONG, "has_appendix": True}
     return render_to_string("presentation/report.html", context)
+
+
+@register.simple_tag
+def light_tokens() -> SafeString:
+    """The variables of pages for a file that is light and needs no other file."""
+    return mark_safe(re.sub(r"/\*.*?\*/", "", LIGHT_TOKENS, flags=re.DOTALL))
 
 
 @register.filter

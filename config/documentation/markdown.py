@@ -48,6 +48,7 @@ REPOSITORY_PAGES = {
 REPOSITORY_FILES = {
     "assay_client.py": "files/assay_client.py",
     "static/assay.svg": "images/icon.svg",
+    "static/tokens.css": "stylesheets/tokens.css",
 }
 FOLDERS = {"docs/adr": "adr/index.md", "docs/notebooks": "client.md"}
 
