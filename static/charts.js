@@ -13,6 +13,7 @@ async function draw(place) {
       ast: true, actions: false, renderer: "svg", defaultStyle: false,
       tooltip: { disableDefaultStyle: true },
     });
+    place.dataset.drawn = "true";
     reachable(place.parentElement);
   } catch (problem) {
     place.textContent = `The chart could not be drawn: ${problem.message}. Its data are below.`;
@@ -50,4 +51,6 @@ drawAll(document);
 document.addEventListener("htmx:load", ({ target }) => {
   if (target !== document.body) drawAll(target);
 });
-document.addEventListener("toggle", (event) => drawAll(event.target, "[data-chart]:empty"), true);
+document.addEventListener("toggle", ({ target }) => {
+  drawAll(target, "[data-chart]:not([data-drawn])");
+}, true);
