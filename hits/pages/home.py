@@ -279,15 +279,15 @@ def _pay_under_floors(home: Home) -> Iterator[Decision]:
         wage = wage_of(standing.batch.reward_usd, duration).typical_usd
         if wage >= floor:
             continue
-        fact = _("Batch %(pk)s pays $%(wage).2f an hour; your team’s floor is $%(floor).2f.")
+        fact = _("Batch %(pk)s pays $%(wage).2f an hour; your team’s minimum is $%(floor).2f.")
         yield Decision(
             "warning",
             fact % {"pk": standing.batch.pk, "wage": wage, "floor": floor},
             _("Set the pay"),
             _page("launch", study),
             _(
-                "%(n)s of %(wanted)s collected, median %(time)s. At $%(usd).2f a HIT the floor is "
-                "met."
+                "%(n)s of %(wanted)s collected, median %(time)s. $%(usd).2f a HIT would meet the "
+                "minimum."
             )
             % {
                 "n": f"{standing.batch.n_collected:,}",
