@@ -397,7 +397,9 @@ def result_kind(name: str) -> ResultKind[Any]:
 
 def result_kinds(subject: str = "") -> Mapping[str, ResultKind[Any]]:
     _import_kinds()
-    return {name: one for name, one in _kinds.items() if subject in ("", one.subject)}
+    # In the same order whichever module was imported first.
+    kinds = sorted(_kinds.items())
+    return {name: one for name, one in kinds if subject in ("", one.subject)}
 
 
 @cache

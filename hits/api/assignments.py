@@ -239,9 +239,10 @@ class AppealAnswer(Endpoint):
         Access: those who may review.
         """
         study = self.study(slug, Permission.REVIEW)
+        answer = self.input(AppealAnswerInput)["answer"]
         answer_appeal(
             appeal=get_object_or_404(Appeal.objects.of(study), assignment=assignment_id),
-            answer=self.input(AppealAnswerInput)["answer"],
+            answer=answer,
             actor=self.person,
             study=study,
         )

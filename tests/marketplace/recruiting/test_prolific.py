@@ -31,6 +31,7 @@ from marketplace.recruiting.places import free_and_needed, places_for
 from marketplace.recruiting.posting import price_places, publish_study, set_places, stop_study
 from marketplace.recruiting.prolific.transport import TOKEN_REFUSED
 from marketplace.recruiting.records import Filter
+from marketplace.templatetags.marketplace_tags import duration
 from tests.codes import refused
 from tests.marketplace import prolific
 from tests.marketplace.conftest import make_type
@@ -157,7 +158,7 @@ def test_places_at_a_reward_that_was_raised_there_are_charged_as_there(posted, m
 @pytest.mark.slow
 def test_participants_read_what_an_hour_pays_before_they_take_part(posted):
     page = text_of(Client().get(f"/join/{posted.token}/?PROLIFIC_PID={PID}&SESSION_ID=s"))
-    assert "10 min" in page
+    assert duration(600) in page
     assert "9.00 GBP" in page  # 1.50 for ten minutes
 
 
