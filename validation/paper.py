@@ -206,7 +206,7 @@ def _metrics(metrics: StoredResults | None) -> list[Part]:
     if metrics is None or not metrics.measures:
         return []
     figures = [forest_figure(metrics, question) for question in metrics.questions]
-    return [correlations_table(metrics, metrics.level), *figures]
+    return [correlations_table(metrics, metrics.level, scope=ALL), *figures]
 
 
 def _methods(

@@ -56,7 +56,7 @@ def condition_text(record: PanelRecord) -> str:
     return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
 
-def correlations_table(results: Results, level: str) -> Table:
+def correlations_table(results: Results, level: str, **of_records: str) -> Table:
     coefficients = [
         name
         for name in results.coefficients
@@ -87,7 +87,7 @@ def correlations_table(results: Results, level: str) -> Table:
                 % {"n_scored": f"{first.n_scored:,}", "n_candidates": f"{first.n_candidates:,}"},
                 "" if first.cluster is None else str(first.cluster),
             )
-            for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
+            for of_one in _by_metric(results.rows(CorrelationRecord, level=level, **of_records))
             for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
         ],
         note=_(
