@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from presentation.progress import Reporter, without_bars
 from results.kinds import Chosen, Computed, Given, ResultKind
-from results.models import Result, ResultPart, pack_record
+from results.models import Result, ResultPart, pack_record, plain_record
 from work.execution import RunningJob
 from work.models import Job
 from work.tasks import request_job
@@ -233,7 +233,7 @@ def number_result(
 
 def finish_result(result: Result, computed: Computed) -> None:
     result.seed, result.finished_at = computed.seed, timezone.now()
-    result.facts |= computed.facts
+    result.facts |= plain_record(computed.facts)
     result.notes = [{"text": str(one), "code": getattr(one, "code", "")} for one in computed.notes]
     if computed.record is not None:
         result.packed_record = pack_record(computed.record)

@@ -18,6 +18,7 @@ from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from annotation.study_facts import simulation_notice
 from console.access import may_of, page_permissions, person, require_permission
+from console.chart_values import Axis, Span
 from console.registrations import ACTIVE, DONE, LATER, Stage, load_registrations
 
 if TYPE_CHECKING:
@@ -239,11 +240,22 @@ class ShownPanel:
         return self.panel.is_result and self.state in ("empty", "stale")
 
 
+@dataclass(frozen=True)
+class Lead:
+    """How far the first system of a study is ahead of the second, on an axis around zero."""
+
+    text: str
+    axis: Axis
+    span: Span | None
+
+
 ListFigures = Callable[["CountedStudy", Facts], Iterable[Figure]]
+FindLeads = Callable[[Iterable[int]], Mapping[int, Lead]]
 
 _kinds: list[Callable[[Facts], str]] = []
 _figures: list[tuple[int, ListFigures]] = []
 _panels: list[Panel] = []
+_leads: list[FindLeads] = []
 
 
 def register_study_kind(describe: Callable[[Facts], str]) -> None:
@@ -256,6 +268,16 @@ def register_figures(place: int, list_figures: ListFigures) -> None:
 
 def register_panel(panel: Panel) -> None:
     _panels.append(panel)
+
+
+def register_leads(find: FindLeads) -> None:
+    _leads.append(find)
+
+
+def find_leads(studies: Iterable[int]) -> dict[int, Lead]:
+    """From stored results, by the key of the study."""
+    load_registrations()
+    return {key: lead for find in _leads for key, lead in find(studies).items()}
 
 
 def study_kind(study: CountedStudy) -> str:

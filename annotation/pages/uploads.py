@@ -72,7 +72,8 @@ def new_study(request: HttpRequest) -> HttpResponse:
     """Access: signed in; for a team, those who may edit its studies."""
     user = person(request)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = NewStudyForm(user, *data)
+    # Links to the page choose how to begin, and a task.
+    form = NewStudyForm(user, *data, initial=request.GET.dict())
     if request.method == "POST" and form.is_valid():
         try:
             return redirect(_begin(request, form))

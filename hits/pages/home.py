@@ -15,6 +15,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
 from annotation.models import Adjudication, LabelSet, Study, counted
+from annotation.pages.study import find_leads
 from annotation.study_facts import AGREEMENT, newest_fact, subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch
@@ -77,13 +78,18 @@ class Home:
         )[:MOST_DECISIONS]
 
     def rows(self, studies: Sequence[Study]) -> list[dict[str, Any]]:
-        # The studies must come from `counted()`.
+        # The studies must come from `with_n_items()`.
         of_study = group_values((standing.batch.study_id, standing) for standing in self.standings)
         spends = spend_by_batch([one.batch for one in self.standings])
         has_money = {key for key, may in self.permissions.items() if Permission.VIEW_MONEY in may}
         recruited = {one.batch.study_id for one in self.standings if one.batch.is_recruited}
         paying = {study.pk for study in studies} & has_money & recruited
         paid_there = paid_by_recruiters(paying) if paying else {}
+        leads = find_leads(
+            study.pk
+            for study in studies
+            if study.judgments_version and Permission.VIEW_SYSTEMS in self.permissions[study.pk]
+        )
         rows = []
         for study in studies:
             standings = of_study[study.pk]
@@ -97,6 +103,7 @@ class Home:
                 "spent_usd": sum(spent, Decimal(0)) if spent and study.pk in has_money else None,
                 # What recruiters paid participants, by currency.
                 "paid_there": paid_there.get(study.pk, {}),
+                "lead": leads.get(study.pk),
             }
             rows.append(row)
         return rows
@@ -106,10 +113,9 @@ def _stage(study: Study, standings: list[BatchStanding], *, is_complete: bool) -
     if study.archived_at is not None:
         return LATER, _("Archived")
     if not standings:
-        has_items, has_judgments = getattr(study, "n_items", 0), getattr(study, "n_judgments", 0)
-        if has_judgments:
+        if study.judgments_version:
             return DONE, _("Imported")
-        return (LATER, _("Launch")) if has_items else (LATER, _("Items"))
+        return (LATER, _("Launch")) if getattr(study, "n_items", 0) else (LATER, _("Items"))
     if any(one.n_undecided or one.n_unreadable for one in standings):
         return NEEDS_YOU, _("Review")
     if is_complete:

@@ -28,6 +28,7 @@ from hits.exceptions import HitsError, StudyUnfinished
 from hits.limits import is_marketplace_here
 from hits.models import Assignment
 from hits.pages.home import Home
+from hits.pages.tasks import TASKS
 from hits.pages.todos import decisions_of, newest_jobs, waiting_counts
 from hits.progress import progress_in
 from hits.rehearsals import rehearsal_of
@@ -121,7 +122,7 @@ def _delete_study(request: HttpRequest, study: Study) -> HttpResponse:
 
 # Of which the newest are looked at for what needs a decision.
 MOST_STUDIES = 500
-COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_at"]
+COLUMNS = ["title", "kind", "n_items", "created_at"]
 
 
 @require_safe
@@ -131,7 +132,10 @@ def studies(request: HttpRequest) -> HttpResponse:
     own = with_roles_of(Study.objects.visible_to(user), user).select_related("team")
     is_archive = "archived" in request.GET
     context = _listing(request, own.archived() if is_archive else own.current())
-    page_rows, newest = list(context["page"]), own.current()[:MOST_STUDIES]
+    page_rows = list(context["page"])
+    # Usually the page has them all.
+    is_whole = not (is_archive or context["words"] or context["page"].has_other_pages())
+    newest = () if is_whole else own.current()[:MOST_STUDIES]
     home = Home(user, list({study.pk: study for study in (*newest, *page_rows)}.values()))
     context |= {
         "rows": home.rows(page_rows),
@@ -139,13 +143,14 @@ def studies(request: HttpRequest) -> HttpResponse:
         "team_rooms": home.team_rooms,
         "is_archive": is_archive,
         "n_archived": own.archived().count(),
+        "tasks": TASKS,
     }
     return render(request, "hits/studies.html", context)
 
 
 def _listing(request: HttpRequest, visible: StudyQuerySet) -> dict[str, Any]:
     words = search_words(request)
-    rows = visible.counted().filter(Q(title__icontains=words) | Q(slug__icontains=words))
+    rows = visible.with_n_items().filter(Q(title__icontains=words) | Q(slug__icontains=words))
     key = sort_key(request, COLUMNS, "-created_at")
     page = page_of(request, rows.order_by(key, "-pk"))
     return {"page": page, "sort": key, "words": words, "has_any": page or visible.exists()}

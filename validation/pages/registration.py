@@ -3,7 +3,7 @@ Overview: the ranking of the systems, their ratings, and the metrics that agree 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,13 @@ from annotation.pages.study import (
     ANSWER,
     Facts,
     Figure,
+    Lead,
     Panel,
     State,
     StudyStage,
     register_counts,
     register_figures,
+    register_leads,
     register_panel,
     register_stage,
     result_state,
@@ -35,7 +37,13 @@ from console.registrations import ACTIVE, LATER
 from console.templatetags.numbers import coefficient, interval
 from results.models import Result
 from validation.analysis.human_results import ALL, MEAN, PREFERRED, SHARE, Bin, QuestionRecord
-from validation.analysis.records import CeilingRecord, ComparisonRecord, CorrelationRecord
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
+)
 from validation.analysis.settings import Settings
 from validation.documents.metrics_answers import measure_name, metrics_answers
 from validation.pages.human_results import distributions_of
@@ -84,6 +92,39 @@ def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
                 size = standing.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
                 ahead = _("%(size)s ahead of the second") % {"size": size}
             yield Figure(label, first.system, ahead, "results")
+
+
+def find_leads(studies: Iterable[int]) -> dict[int, Lead]:
+    stored = Result.objects.filter(
+        subject_type=ContentType.objects.get_for_model(Study),
+        subject_id__in=studies,
+        kind=HumanResultsKind.name,
+    )
+    newest = dict(stored.order_by("number").values_list("subject_id", "facts"))
+    return {key: _lead(**facts["lead"]) for key, facts in newest.items() if facts.get("lead")}
+
+
+def _lead(
+    question: Mapping[str, Any],
+    systems: Sequence[Mapping[str, Any]],
+    pairs: Sequence[Mapping[str, Any]],
+) -> Lead:
+    one = QuestionRecord(**question)
+    standing = Standing(
+        Scale(one.measure, one.scale_low, one.scale_high),
+        [RatedSystemRecord(**row) for row in systems],
+        [RatedPairRecord(**row) for row in pairs],
+    )
+    axis, span = Axis(-1.0, 1.0), None
+    for pair in standing.pairs:
+        if pair.delta is not None:
+            sign = 1.0 if pair.a == standing.systems[0].system else -1.0
+            limits = [pair.delta if end is None else end for end in (pair.ci_low, pair.ci_high)]
+            # Zero is in the middle, whatever the scale of the study.
+            most = max(map(abs, (pair.delta, *limits))) or 1.0
+            low, high = sorted(sign * end / most for end in limits)
+            span = axis.span(sign * pair.delta / most, low, high)
+    return Lead(str(standing.lead(one.question)), axis, span)
 
 
 def _ranking_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
@@ -192,6 +233,7 @@ def _paper(study: CountedStudy, facts: Facts) -> State:
 
 
 register_figures(30, leader_figures)
+register_leads(find_leads)
 for panel in (
     Panel(
         name="ranking",

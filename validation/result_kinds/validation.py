@@ -75,7 +75,7 @@ class HumanResultsKind(StudyKind):
     name = "human_results"
     page = RESULTS
     title = gettext_lazy("Results")
-    form = 6
+    form = 7
     tables = {
         "questions": Table(
             gettext_lazy("Questions"),
@@ -148,7 +148,10 @@ class HumanResultsKind(StudyKind):
                 "bins": [asdict(row) for one in results for row in one.bins],
                 "lowest": [asdict(row) for one in results for row in one.lowest],
             },
-            facts={"n_submissions": Submission.objects.of(study).count()},
+            facts={
+                "n_submissions": Submission.objects.of(study).count(),
+                "lead": next(_leads(results), None),
+            },
         )
 
 
@@ -223,6 +226,20 @@ def _parts(study: Study, frame: pd.DataFrame, round: int) -> Iterator[JudgedPart
         for number in numbers[-MOST_PARTS:]:
             of_version = judgment_frame(study, protocol=numbered_version(study, number))
             yield PROTOCOL, str(number), _of_round(of_version, round)
+
+
+def _leads(results: Sequence[QuestionResult]) -> Iterator[dict[str, Any]]:
+    """The first and the second system with their difference, of each question with an order."""
+    for result in results:
+        whole = result.parts[0]
+        first, second, *_others = [*whole.systems, None, None]
+        if first is not None and second is not None and first.mean is not None:
+            two = {first.system, second.system}
+            yield {
+                "question": asdict(result.summary),
+                "systems": [asdict(first), asdict(second)],
+                "pairs": [asdict(pair) for pair in whole.pairs if {pair.a, pair.b} == two],
+            }
 
 
 def _part_rows(results: Sequence[QuestionResult], name: str) -> Iterator[dict[str, Any]]:

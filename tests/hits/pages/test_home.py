@@ -2,6 +2,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from django.urls import reverse
@@ -91,8 +92,20 @@ def test_an_analyst_is_asked_for_nothing_and_sees_no_money(study, batch, signed_
 def test_more_studies_cost_home_no_more_queries(rosa, researcher, django_assert_max_num_queries):
     for number in range(12):
         add_batch(rating_study(f"s{number}", owner=researcher), n_published=2)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(15):
         rosa.get(reverse("console:studies"))
+
+
+def test_home_shows_how_far_the_first_system_of_a_study_leads(rosa, researcher):
+    study = rating_study("mine", owner=researcher, n_items=6)
+    for number, name in product(range(6), ("Ann", "Bob")):
+        rate(study, name, f"d{number}", {"alpha": 2 + number % 2, "beta": 4 + number % 2})
+    assert [row["lead"] for row in home(rosa).context["rows"]] == [None]
+    find_study_kind("results").compute_now(study)
+    [lead] = [row["lead"] for row in home(rosa).context["rows"]]
+    assert "beta" in lead.text
+    zero, first = (float(x.rstrip("%")) for x in (lead.axis.x(0.0), lead.span.low))
+    assert zero < first <= float(lead.span.value.rstrip("%"))
 
 
 def test_review_counts_every_rejected_assignment_beyond_the_rows_it_lists(rosa, study, batch):
