@@ -14,7 +14,6 @@ from annotation.models import (
     Adjudication,
     LabelSet,
     Protocol,
-    Study,
 )
 from annotation.pages.study import (
     ANSWER,
@@ -42,7 +41,7 @@ from annotation.result_kinds.agreement import (
 from annotation.result_kinds.base import newest_results, since_result
 from annotation.study_facts import AGREEMENT, LABEL, RESULT, newest_fact
 from console.api.endpoint import register_subject
-from console.chart_values import IntervalChart, correlation_axis, interval_row
+from console.chart_values import LEAST_ITEMS, IntervalChart, correlation_axis, interval_row
 from console.glossary import title_of
 from console.registrations import ACTIVE, DONE, LATER, NEEDS_YOU, JobAccess, register_job_access
 from console.templatetags.numbers import coefficient, interval, words
@@ -100,16 +99,20 @@ def _labels(study: CountedStudy, facts: Facts) -> State:
     return DONE, ngettext("%(n)d set", "%(n)d sets", n_sets) % {"n": n_sets}
 
 
-def _alphas(study: Study) -> list[QuestionCoefficient]:
+def _alphas(study: CountedStudy) -> tuple[list[QuestionCoefficient], int]:
+    """Of the first round, and how many of its items have judgments."""
     if (version := newest_results(study).get(AGREEMENT)) is None:
-        return []
+        return [], 0
     first = version.facts["first_round"]
     alphas = [one for one in list_alphas(version) if one.with_flagged and not one.by]
-    return [one for one in alphas if one.round == first]
+    return [one for one in alphas if one.round == first], version.facts.get(
+        "n_items", study.n_items
+    )
 
 
 def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    for row in _alphas(study)[:1]:
+    rows, n_items = _alphas(study)
+    for row in rows[:1] if n_items >= LEAST_ITEMS else ():
         label = _("Agreement, %(question)s") % {"question": row.question}
         rests_on = _("undefined: %(reason)s") % {"reason": words(row.reason)}
         if row.value is not None:
@@ -118,7 +121,8 @@ def _alpha_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 
 
 def _agreement_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
-    if not (alphas := _alphas(study)):
+    alphas, n_items = _alphas(study)
+    if not alphas:
         return {}
     version = newest_results(study)[AGREEMENT]
     axis = correlation_axis([low for row in alphas if (low := row.ci_low or row.value) is not None])
@@ -128,7 +132,7 @@ def _agreement_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any
             row.question,
             (row.value, row.ci_low, row.ci_high),
             (coefficient(row.value), interval(row)),
-            n_items=row.n_items,
+            n_items=n_items,
         )
         for row in alphas
     ]

@@ -190,6 +190,7 @@ class AgreementKind(StudyKind):
             },
             facts={
                 "first_round": reports[0].round,
+                "n_items": frame.loc[frame["round"] == reports[0].round, "item"].nunique(),
                 "n_disputed": sum(one.summary.n_disputed for one in tables),
                 "n_submissions": Submission.objects.of(study).count(),
             },

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 # Days whose pace gives the expected end, and dots of annotators on top of each other.
 PACE_DAYS, MOST_DOTS, DOT_PX = 7, 8, 10
-# Where the lines of a picture begin, and how high they are, in % of it.
-TOP, HEIGHT = 6, 80
+# Where the lines of a picture begin, and how wide and high they are, in % of it.
+LEFT, WIDTH, TOP, HEIGHT = 14, 84, 6, 80
 
 
 @dataclass(frozen=True)
@@ -167,15 +167,14 @@ class DailyProgress:
     def expected_end(self) -> date | None:
         """By the pace of the last week with submissions; None if nothing is left."""
         n_left = self.n_planned - self.n_submitted
-        last = self.days[-1][0]
-        recent = [row for row in self.days if row[0] > last - timedelta(days=PACE_DAYS)]
-        n_days = (last - recent[0][0]).days + 1
+        recent = [row for row in self.days if row[0] > self.last - timedelta(days=PACE_DAYS)]
+        n_days = (self.last - recent[0][0]).days + 1
         pace = sum(n for _day, n, _approved in recent) / n_days
-        return last + timedelta(days=ceil(n_left / pace)) if n_left > 0 and pace else None
+        return self.last + timedelta(days=ceil(n_left / pace)) if n_left > 0 and pace else None
 
     @property
     def end(self) -> date:
-        return self.expected_end or self.days[-1][0]
+        return self.expected_end or self.last
 
     def _x(self, day: date) -> float:
         return 100 * (day - self.start).days / (self.end - self.start).days
@@ -201,8 +200,18 @@ class DailyProgress:
         return f"{self.submitted_points.rpartition(' ')[2]} {end}"
 
     @property
+    def last(self) -> date:
+        return self.days[-1][0]
+
+    @property
     def start(self) -> date:
         return self.days[0][0] - timedelta(days=1)
+
+    @property
+    def last_x(self) -> str:
+        """Of the last day, empty if its label has no room between the ends."""
+        x = self._x(self.last)
+        return f"{LEFT + WIDTH * x / 100:.2f}%" if 20 < x < 80 else ""
 
     @property
     def ticks(self) -> list[tuple[int, str]]:
@@ -247,10 +256,10 @@ class Amount:
     width: str = "0"
 
 
-def _money_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
+def _money_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
     facts = stage_facts(study)
     if not facts["n_published"]:
-        return {}
+        return None if study.n_judgments else {}
     work = collected_work(study)
     cap, n_open = facts["budget_usd"], sum(one.n_missing for one in work.open_ones)
     amounts = [
@@ -283,7 +292,9 @@ def _pay_strip(hourly_usd: list[float], floor_usd: Decimal | None) -> PayStrip |
         return None
     least = float(floor_usd) if floor_usd else 0.0
     ends = [*hourly_usd, least] if least else hourly_usd
-    axis = Axis(float(floor(min(ends))), float(ceil(max(ends) + 0.01)))
+    # Whole dollars at each quarter.
+    low = floor(min(ends))
+    axis = Axis(float(low), float(low + 4 * ceil((max(ends) - low + 0.01) / 4)))
     levels: dict[int, int] = {}
     dots = []
     for pay in sorted(hourly_usd):
@@ -351,7 +362,7 @@ PANELS = (
     Panel(
         name="quality",
         title=gettext_lazy("Quality and pay"),
-        page="review",
+        page="annotators",
         place=70,
         template="hits/overview/_quality.html",
         describe=_quality_panel,

@@ -74,7 +74,8 @@ def _standings(results: StoredHumanResults) -> Iterator[tuple[QuestionRecord, St
     """Of the first questions under which systems have an order."""
     for one in results.questions[:MOST_QUESTIONS]:
         part = (one.question, ALL, "")
-        scale = Scale(one.measure, one.scale_low, one.scale_high)
+        labels = [row["label"] for row in results.record["bins"] if row["question"] == one.question]
+        scale = Scale(one.measure, one.scale_low, one.scale_high, labels[-1] if labels else "")
         systems, pairs = results.systems.get(part, []), results.pairs.get(part, [])
         if systems and systems[0].mean is not None:
             yield one, Standing(scale, systems, pairs, raters_of(results.study))
@@ -87,11 +88,11 @@ def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
             label = _("Leading, %(question)s") % {"question": one.question}
             first, second = standing.systems[:2]
             pair = standing.pair(first.system, second.system)
-            ahead = ""
-            if pair is not None and pair.delta is not None:
+            rests_on = _("difference to %(second)s undetermined") % {"second": second.system}
+            if pair is not None and not standing.rivals:
                 size = standing.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
-                ahead = _("%(size)s ahead of the second") % {"size": size}
-            yield Figure(label, first.system, ahead, "results")
+                rests_on = _("%(size)s ahead of the second") % {"size": size}
+            yield Figure(label, first.system, rests_on, "results")
 
 
 def find_leads(studies: Iterable[int]) -> dict[int, Lead]:
@@ -268,7 +269,9 @@ for panel in (
         place=50,
         template="validation/_ratings_panel.html",
         describe=_ratings_panel,
-        promise=gettext_lazy("How ratings are spread over the scale, per system."),
+        promise=gettext_lazy(
+            "How ratings are spread over the scale, per system. Starts with the first answer."
+        ),
         outline="bars",
     ),
 ):
