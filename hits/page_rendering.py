@@ -140,11 +140,14 @@ WIDGETS = {
 }  # fmt: skip
 # Where a control of its own has no name, the group of its controls has.
 ROLES = {"radio": "radiogroup", "categories": "group", "best_worst": "group", "ranking": "group"}
-# Texts, which stay as they are; comments; and signs with the spaces around them.
+# Texts, which stay as they are; comments; and signs with the spaces and line breaks around them,
+# which no statement needs, as each ends with a semicolon.
 SPACED = re.compile(
     r"""(?P<text>"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`)"""
     r"| *//[^\n]*"
-    r"| *(?P<sign>=>|[!=]==|&&|\|\||[-+]?=|[{}(),;:?]) *"
+    r"|[ \n;,]*(?P<end>})[ \n]*"
+    r"| (?P<operator>[*/%<>]|[-+](?= [^-+])) "
+    r"|[ \n]*(?P<sign>=>|[!=]==|&&|\|\||[-+]?=|[{(),;:?])[ \n]*"
 )
 SPEAKER = re.compile(r"([^\s:][^:\n]{0,39}):\s+(.*\S)")
 
@@ -303,10 +306,8 @@ def field_html(
 
 @lru_cache(maxsize=512)
 def _field_of_any_page(record: str, identity: str, language: str) -> SafeString:
-    return render_to_string(
-        "worker_page/question.html",
-        {"question": json.loads(record), "id": identity, "language": language},
-    )
+    field = {"question": json.loads(record), "id": identity, "language": language}
+    return mark_safe(re.sub(r">\n+<", "><", render_to_string("worker_page/question.html", field)))
 
 
 def conversation(text: str) -> tuple[Turn, ...]:
@@ -350,6 +351,9 @@ def _parts(context: dict[str, Any]) -> Iterator[str]:
         yield "consent"
     if context["practice"]:
         yield "practice"
+    document = context["protocol"]
+    if document.reason.rule != "none" or "long_text" in {each.kind for each in document.questions}:
+        yield "doubts"
 
 
 @cache
@@ -366,10 +370,11 @@ def style(kind: str, *others: str) -> SafeString:
 
 
 def _slim_script(name: str) -> str:
-    return SPACED.sub(
-        lambda match: match["text"] or match["sign"] or "",
-        re.sub(r"\s*\n\s*", "\n", re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")).strip(),
-    )
+    source = re.sub(
+        r"\s*\n\s*", "\n", re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
+    ).strip()
+    slim = SPACED.sub(lambda match: match[match.lastgroup] if match.lastgroup else "", source)
+    return re.sub(r"\((\w+)\)=>", r"\1=>", slim).replace("const ", "let ")
 
 
 def _slim_style(name: str) -> str:

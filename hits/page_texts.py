@@ -11,6 +11,13 @@ SOURCE = "en"
 RIGHT_TO_LEFT = frozenset({"ar"})
 
 GERMAN = {
+    "Show all": "Alles zeigen",
+    "Response": "Antwort",
+    "Product": "Produkt",
+    "Why": "Warum",
+    "Change this, or submit again.": "Ändern Sie das, oder senden Sie noch einmal.",
+    "The same text twice": "Zweimal derselbe Text",
+    "Copied from this page": "Von dieser Seite kopiert",
     "rating": "Bewertung",
     "category": "Kategorie",
     "comparison": "Vergleich",
@@ -154,6 +161,13 @@ GERMAN = {
         "Diese Seite hält fest, wann Sie beginnen und sie verlassen, wie viel Sie einfügen, wie schnell Sie tippen und welche Fragen Sie sehen.",
 }  # fmt: skip
 ARABIC = {
+    "Show all": "عرض الكل",
+    "Response": "الرد",
+    "Product": "المنتج",
+    "Why": "السبب",
+    "Change this, or submit again.": "غيّر هذا أو أرسل مرة أخرى.",
+    "The same text twice": "النص نفسه مرتين",
+    "Copied from this page": "منسوخ من هذه الصفحة",
     "rating": "تقييم",
     "category": "فئة",
     "comparison": "مقارنة",

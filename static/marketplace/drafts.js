@@ -4,6 +4,8 @@
 const LARGEST = 60_000; // as marketplace/hits/drafts.py has it
 const KEEPALIVE = 60_000; // a browser sends no more while it leaves a page
 const SOON_MS = 300, AGAIN_MS = 10_000;
+const LONGEST_MS = 7 * 24 * 3600 * 1000;
+const kept = (key) => { try { return JSON.parse(localStorage[key]); } catch { return null; } };
 const size = (text) => new TextEncoder().encode(text).length;
 
 // Django's, at this moment: signing in elsewhere changes it.
@@ -24,19 +26,25 @@ export class Drafts {
     this.latest = null; // nothing to be saved
     this.isClosed = this.isSaving = false;
     this.known = [state.draft, this.local()].filter(Boolean);
+    for (const key of Object.keys(localStorage))
+      if (key.startsWith("assay:draft:") && !(kept(key)?.at > Date.now() - LONGEST_MS)) localStorage.removeItem(key);
     this.hasEntered = this.known.length > 0;
     addEventListener("pagehide", () => this.leave());
     addEventListener("online", () => this.save());
     document.addEventListener("visibilitychange", () => document.hidden ? this.save() : this.look());
   }
 
-  local() { try { return JSON.parse(localStorage[this.key]).draft; } catch { return null; } }
+  local() { return kept(this.key)?.draft; }
+
+  store(draft) {
+    try { localStorage[this.key] = JSON.stringify({ ...draft, at: Date.now() }); } catch { /* full */ }
+  }
 
   entered(draft, progress) {
     if (typeof draft !== "string" || size(draft) > LARGEST || this.isClosed) return;
-    this.latest = { draft, progress: String(progress ?? "").slice(0, 100) };
+    this.latest = this.last = { draft, progress: String(progress ?? "").slice(0, 100) };
     this.hasEntered = true;
-    try { localStorage[this.key] = JSON.stringify({ ...this.latest, at: Date.now() }); } catch { /* full */ }
+    this.store(this.latest);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.save(), SOON_MS);
   }
@@ -61,7 +69,7 @@ export class Drafts {
     }
     if (response?.ok && data) return this.saved(sent);
     if (response?.status === 409 && data?.draft) return this.merge(data.draft);
-    if ([404, 409, 410].includes(response?.status)) return this.close(data?.error);
+    if ([404, 409, 410].includes(response?.status)) return this.close(data);
     this.on.here();
     // A refusal in words is not of whoever is signed out: it is kept here alone, and not sent again.
     if (response?.status === 401 || response?.status === 403 && !data) return this.on.signedOut();
@@ -88,7 +96,7 @@ export class Drafts {
     const response = await fetch(this.address).catch(() => null);
     const data = await response?.json().catch(() => null);
     if (response?.status === 401) return this.on.signedOut();
-    if ([404, 409, 410].includes(response?.status)) return this.close(data?.error);
+    if ([404, 409, 410].includes(response?.status)) return this.close(data);
     if (!response?.ok || !data || this.isSaving) return;
     this.on.state(data);
     if (data.revision === this.revision) return;
@@ -109,8 +117,15 @@ export class Drafts {
     localStorage.removeItem(this.key);
   }
 
-  close(reason) {
+  // Once the time is over, the server deletes its draft; the worker's own stays here.
+  keep() {
+    const last = this.last ?? { draft: this.known[0] };
+    this.forget();
+    if (last.draft) this.store(last);
+  }
+
+  close(data) {
     this.isClosed = true;
-    this.on.closed(reason);
+    this.on.closed(data?.error, data?.code);
   }
 }

@@ -128,14 +128,14 @@ async function addTime() {
   say(fill(texts.added, { time }), { kind: "success", buttons: [close], focus: true });
 }
 
-function end() {
+function end(text = texts["time-over"]) {
   find("#time-left").textContent = texts.over;
   clearInterval(timer);
   standing.isOver = true;
   tell({ type: "assay:over" });
-  drafts?.forget();
+  drafts?.keep();
   submission?.stop();
-  say(texts["time-over"], { kind: "error", buttons: [[texts.contact, find("a.contact").href], [texts.list, work.groups]] });
+  say(text, { kind: "error", buttons: [[texts.contact, find("a.contact").href], [texts.list, work.groups]] });
 }
 
 // What the worker found broken goes to the requester at once.
@@ -159,8 +159,9 @@ const drafts = work.draft && new Drafts(work.draft, work.assignment, state, {
     // What is sent needs no session; a draft's late answer must not hide the receipt.
     if (!submission?.isSending) say(texts["signed-out"], { kind: "warning", buttons: [signIn()] });
   },
-  closed: (reason) => {
+  closed: (reason, code) => {
     if (submission.isSending || standing.isOver) return;
+    if (code === "time_over") return end();
     clearInterval(timer);
     tell({ type: "assay:over" });
     say(reason ?? texts["submitted-already"], { kind: "warning", buttons: [[texts.look, work.submitted]] });

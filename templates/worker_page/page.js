@@ -225,14 +225,17 @@ function count(node, value) {
   node.toggleAttribute("data-given", !!number && lengthOf(value) >= least);
 }
 
-function mark(left) {
-  problems.hidden = !left.length;
-  find("h2", problems).textContent = text("missing", { n: left.length });
-  find("ul", problems).replaceChildren(...left.map((each) => {
+function list(title, rows) {
+  problems.hidden = !rows.length;
+  find("h2", problems).textContent = title;
+  find("ul", problems).replaceChildren(...rows.map((each) => {
     const anchor = make("a", { textContent: each.text });
     link(anchor, each);
     return make("li", {}, anchor);
   }));
+}
+function mark(left) {
+  list(text("missing", { n: left.length }), left);
   for (const { node } of left)
     if (node.matches(".field") && !find(".needed", node)) node.append(make("p", { className: "needed", textContent: text("needed") }));
   for (const note of all(".needed")) {
@@ -377,6 +380,8 @@ function notice(words) {
   find("#notice").textContent = words;
 }
 
+const lock = () => { for (const each of all("input, textarea, select, .line button", main)) each.disabled = true; };
+
 // What was sent, to be read again.
 function review(given) {
   const said = attempt(() => JSON.parse(given.answer)) || {};
@@ -392,7 +397,7 @@ function review(given) {
   if (noneBox) give(noneBox, !fields.some(({ question, value }) => question.kind === "selection" && value));
   ready = false;
   over = true;
-  for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
+  lock();
   submit.disabled = true;
   refresh();
   find("footer").hidden = true;
@@ -402,9 +407,11 @@ function review(given) {
 
 // A column taller than the window scrolls with the page until its end is in sight, and stays.
 const column = find("#context") || find(".target");
+const brief = find("#brief"), unfold = find("#unfold");
 const tellHeight = () => tell({ type: "assay:height", height: document.body.getBoundingClientRect().height });
 new ResizeObserver(() => {
   if (column) column.style.setProperty("--tall", `${column.offsetHeight}px`);
+  if (brief) unfold.hidden = brief.scrollHeight <= brief.clientHeight;
   tellHeight();
 }).observe(document.body);
 
@@ -412,6 +419,7 @@ new ResizeObserver(() => {
 const instructions = find("#instructions"), opened = instructions && `assay:instructions:${hash(instructions.textContent)}`;
 if (instructions) {
   instructions.open = !recall(opened);
+  unfold.onclick = () => { brief.style.maxHeight = "none"; };
   instructions.ontoggle = () => keep(opened, !instructions.open);
 }
 
@@ -429,6 +437,7 @@ if (address && !preview) {
 } else {
   // The page around a preview on Assay's marketplace says so.
   if (!preview || !isHeard) notice(text(preview ? "preview" : "outside"));
-  for (const each of all(".enlarge")) each.disabled = false;
+  lock();
 }
+find("#work").inert = false;
 refresh();

@@ -3,6 +3,19 @@
 const lesson = task.practice, verdict = find("#verdict"), next = find("p", verdict);
 let isLearnt = false, isPassed = false, isLast;
 
+// The answer and what would be right, on the line or among the options.
+function draw({ node, value }, low, high) {
+  for (const input of all("[type=radio]", node)) input.parentNode.classList.toggle("right", input.value >= low && input.value <= high);
+  const input = find("[type=range]", node);
+  if (!input) return;
+  const { min, max } = input;
+  if (!find("output", node)) input.parentNode.append(make("output", { ariaHidden: true }));
+  find("output", node).value = value;
+  for (const [name, end] of Object.entries({ low, high })) input.style.setProperty(`--${name}`, (end - min) / (max - min));
+  all(".ends span", node).forEach((end, at, { length }) => {
+    if (!at || at === length - 1) end.append(` (${at ? max : min})`);
+  });
+}
 function explain({ candidate, question, least: low, most: high, right, feedback }) {
   const field = fieldOf(question, candidate), { value } = field;
   const isRight = appears(field) && value !== null && value >= low && value <= high;
@@ -10,6 +23,7 @@ function explain({ candidate, question, least: low, most: high, right, feedback 
   const why = feedback ? [make("span", { textContent: feedback, dir: "auto" })] : [];
   // A tick fills its card: what is said of it stands below.
   const place = field.node.classList.contains("pick") ? field.node.parentNode : field.node;
+  draw(field, low, high);
   place.append(make("p", { className: `feedback ${isRight ? "is-right" : "is-wrong"}` }, words, ...why));
   return isRight;
 }
@@ -24,7 +38,7 @@ function teach() {
   verdict.classList.toggle("is-wrong", !isPassed);
   find("h2", verdict).textContent = text(isPassed ? "passed" : "failed", { n, total: lesson.answers.length, needed: lesson.needed });
   sayNext();
-  for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
+  lock();
   send = submit.textContent = text("hand-in");
 }
 // Only a marketplace that says so knows whether another HIT is left to this worker.

@@ -20,6 +20,11 @@ const sheet = find("#sheet"), whole = find("#whole");
   const isHeldAgainst = !last && lines.length > 1 && "first" in text.parentNode.dataset;
   text.textContent = last ? lines.join("\n") : [...(isHeldAgainst ? lines.slice(0, 1) : []), lines[lines.length - 1]].join("\n");
   if (last) find(".last .speaker").textContent = find(".who", last).textContent;
-  const offer = () => { whole.hidden = text.scrollHeight <= text.clientHeight; };
-  if (find("#context > .pinned")) { addEventListener("resize", offer); offer(); }
+  const isCut = (box) => box.scrollHeight > box.clientHeight, early = find("#context > .early");
+  const offer = () => {
+    if (early.matches(".pinned")) whole.hidden = !isCut(text);
+    early.classList.toggle("cut", isCut(early));
+  };
+  addEventListener("resize", offer);
+  offer();
 }

@@ -18,6 +18,7 @@ from config.samples import FOLDER
 from hits import collect, endpoints, plans, publications
 from hits.connections import enrol_requester, enrol_worker
 from marketplace import clock
+from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.models import Assignment, AssignmentDraft, ProblemReport
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in, wait_until
@@ -411,6 +412,13 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
     expect(submit_button(task)).to_be_disabled()
     expect(task.locator("main")).to_have_attribute("inert", "")
     assert Assignment.objects.get().status == "Abandoned"
+    expect_state(page, "time-over")
+    delete_closed_drafts()
+    # The page shows what its browser has kept, and takes nothing.
+    assert page.reload().status == 410
+    expect_state(page, "time-over")
+    expect_rated(task, 2)
+    expect(submit_button(task)).to_be_disabled()
 
 
 # Room
@@ -543,7 +551,7 @@ def test_a_page_whose_script_fails_is_shown_after_a_while(open_site, rating):
         "**/worker/frame/**",
         lambda route: route.fulfill(
             response=(answer := route.fetch()),
-            body=answer.text().replace("const find", "const broken"),
+            body=answer.text().replace("let find", "let broken"),
         ),
     )
     page.goto("/worker/")

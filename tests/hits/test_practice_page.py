@@ -128,6 +128,16 @@ def test_who_fails_reads_so_and_a_page_loaded_again_is_as_it_was(rated, frame, o
     page.locator("#send [type=submit]").click()
     title = page.locator("#verdict.is-wrong h2")
     expect(title).to_have_text(counts(1, 4, 3))
+    # The answer, the right range and the ends of the scale are drawn.
+    card = page.locator(".card", has_text="The other one.")
+    line, ends = card.locator("[type=range]"), card.locator(".ends span")
+    right = rated.right_answers[0].range
+    drawn = "(node, name) => Math.round(100 * getComputedStyle(node).getPropertyValue(name))"
+    assert [line.evaluate(drawn, name) for name in ("--low", "--high")] == [right.least, right.most]
+    expect(card.locator("output")).to_have_text("20")
+    expect(ends.first).to_have_text(re.compile(r"\b0\b"))
+    expect(ends.last).to_have_text(re.compile(r"\b100\b"))
+    expect(card.locator("label.right input")).to_have_value("1")
     page.reload()
     expect(title).to_have_text(counts(1, 4, 3))
     expect(page.locator(".feedback")).to_have_count(4)

@@ -151,7 +151,7 @@ def test_a_conversation_is_shown_turn_by_turn_and_all_texts_are_escaped():
     ]
     assert "I like trains.\nI like &lt;b&gt;all&lt;/b&gt; trains." in page
     item.context = "A poem:\nof two lines & more"
-    assert '<p class="text" dir="auto">A poem:\nof two lines &amp; more</p>' in task_page(item)
+    assert ">A poem:\nof two lines &amp; more</p>" in task_page(item)
     item.study.title = "<script>alert(1)</script>"
     item.context = '</script><img src=x onerror="alert(1)"> {{ secret }} {% now "Y" %}'
     page = task_page(item)

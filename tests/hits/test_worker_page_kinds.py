@@ -10,6 +10,7 @@ from django.conf import settings
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from annotation.models import Item
+from annotation.protocols import templates
 from annotation.protocols.records import (
     Condition,
     Consent,
@@ -524,3 +525,37 @@ def test_each_alternative_is_announced_by_its_title(alternatives, alternatives_f
     )
     question = alternatives.study.questions.get()
     assert question.wording in [node.name for node in accessible_nodes(page, GROUPS)]
+
+
+def test_a_reason_that_is_there_twice_or_copied_is_asked_about_once(framed):
+    why = ProtocolQuestion(name="why", kind="long_text", wording="Why?")
+    item, document = published(rating_item(), questions=(why,), reason=Reason("page", 5))
+    frame, page = framed(item, document)
+    task = frames.inside(page)
+    boxes = task.get_by_role("textbox").all()
+    texts = ["It answers the question.", "it  answers the question.", "Fine.", "Fine."]
+    for box, text in zip(boxes, [*texts, "I like <B>all</B>  trains."], strict=True):
+        box.fill(text)
+    task.locator("#send [type=submit]").click()
+    rows = task.locator("#problems").get_by_role("link")
+    expect(rows).to_have_count(2)
+    rows.first.click()
+    expect(boxes[1]).to_be_focused()
+    assert frame.posts == []
+    frames.send(task)
+    _, answer = read(frame, item, document)
+    assert answer.justification == "I like <B>all</B>  trains."
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_question_is_in_sight_below_the_instructions(framed, width, height):
+    document = templates.read_protocol("style_ratings")
+    item, document = published(rating_item(), **vars(document))
+    _, page = framed(item, document, "task", viewport={"width": width, "height": height})
+    question, footer = page.locator(".field").first, page.locator("footer")
+    assert question.bounding_box()["y"] + 60 < footer.bounding_box()["y"]
+    brief, unfold = page.locator("#brief"), page.locator("#unfold")
+    unfold.click()
+    expect(unfold).to_be_hidden()
+    assert brief.evaluate("node => node.scrollHeight <= node.clientHeight")
+    assert accessibility_problems(page) == []

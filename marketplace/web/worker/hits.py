@@ -51,7 +51,14 @@ from marketplace.web.worker.access import (
     worker_required,
 )
 from marketplace.web.worker.arrivals import accepts_next_by_itself, go_on, remember_choice
-from marketplace.web.worker.tasks import Task, form_of, task_for, work_context, work_state
+from marketplace.web.worker.tasks import (
+    Task,
+    form_of,
+    is_html,
+    task_for,
+    work_context,
+    work_state,
+)
 
 # Which groups of HITs a worker asks to see, in which order: all of it is in the address; and what
 # the worker is at already.
@@ -257,17 +264,22 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     worker_assignment = writes.find_assignment_of(worker, assignment_id)
     if worker_assignment.status in Assignment.HANDED_IN_STATUSES:
         return redirect("marketplace:submitted", assignment_id)
-    writes.require_accepted(worker_assignment)
     hit = worker_assignment.hit
+    # Once the time is over, the page still shows what its browser has kept.
+    is_over = worker_assignment.status == Assignment.Status.ABANDONED and is_html(hit)
+    if not is_over:
+        writes.require_accepted(worker_assignment)
     task = task_for(request, hit, worker_assignment, worker)
     state = work_state(worker_assignment, with_draft=True)
     state["is_last"] = _is_last(worker_assignment)
     if not began_here(request, assignment_id=assignment_id):
         state["draft"] = ""
     context = work_context(request, worker_assignment, task, state)
-    context["is_working"] = task.frame is not None
+    context |= {"is_working": task.frame is not None, "code": "time_over" if is_over else ""}
     with task_language(hit.question):
-        return render(request, "marketplace/assignment.html", context)
+        return render(
+            request, "marketplace/assignment.html", context, status=410 if is_over else 200
+        )
 
 
 def _is_last(assignment: Assignment) -> bool:

@@ -214,8 +214,8 @@ def frame(request: HttpRequest, assignment_id: str) -> HttpResponse:
     Access: whoever knows the assignment's id, because a sandboxed page that
     reloads itself sends no cookie; but no other worker who is signed in.
     """
-    live = Assignment.objects.live().select_related("hit", "worker")
-    assignment = live.filter(public_id=assignment_id).first()
+    shown = Assignment.objects.exclude(status=Assignment.Status.RETURNED)
+    assignment = shown.select_related("hit", "worker").filter(public_id=assignment_id).first()
     is_hidden = assignment is None or (
         request.user.is_authenticated and request.user.pk != assignment.worker.user_id
     )
@@ -242,6 +242,10 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
 
 def question_of(hit: Hit) -> Question:
     return parse_question(hit.question, allow_http=True)
+
+
+def is_html(hit: Hit) -> bool:
+    return question_of(hit).kind == "html"
 
 
 def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:

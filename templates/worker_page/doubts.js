@@ -1,0 +1,22 @@
+// Reasons that are there twice, or copied from the page: asked about once.
+let isAsked = false;
+const plain = (value) => value.toLowerCase().replace(/\s+/g, " ").trim();
+function doubtful() {
+  const shown = plain(all(".text, .prose", main).map((each) => each.textContent).join(" ")), seen = [];
+  return [...fields, ...whys, reason].flatMap((entry) => {
+    if (!entry?.value || entry.node.hidden || (entry.question && entry.question.kind !== "long_text")) return [];
+    const said = plain(entry.value), name = entry.label || letterOf[entry.candidate];
+    const found = said.length > 14 && (seen.includes(said) ? "twice" : shown.includes(said) && "copied");
+    seen.push(said);
+    return found ? [{ input: entry.input || control(entry.node), text: (name ? `${name}: ` : "") + text(found) }] : [];
+  });
+}
+const handOver = form.onsubmit;
+form.onsubmit = (event) => {
+  const doubts = isAsked || sent || over || missing().length ? [] : doubtful();
+  if (!doubts.length) return handOver(event);
+  event.preventDefault();
+  isAsked = tried = true;
+  list(text("ask"), doubts);
+  goTo(problems);
+};
