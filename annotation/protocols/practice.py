@@ -32,7 +32,7 @@ LINE_STEPS = 10
 
 
 def only_right() -> CodedText:
-    return CodedText(_("has only right answers: lower tolerance_percent."), "only_right")
+    return CodedText(_("has only right answers. Allow a smaller difference."), "only_right")
 
 
 def attention_check() -> CodedText:

@@ -201,7 +201,7 @@ def _value_faults(
     )
     limits = (("below", when.below), ("above", when.above))
     has_numbers = before.kind in OF_NUMBERS
-    no_numbers = _("'%(name)s' has no numbers; use any_of.") % {"name": before.name}
+    no_numbers = _("'%(name)s' has no numbers. Choose among its answers.") % {"name": before.name}
     yield from broken_rules(
         path,
         *(
@@ -211,7 +211,7 @@ def _value_faults(
         (
             not when.any_of and when.below is None and when.above is None,
             "",
-            _("says no answer: give any_of, below or above."),
+            _("has no answer. Choose one, or enter a limit."),
             "no_answer",
         ),
     )

@@ -445,13 +445,13 @@ def _case_faults(
         (
             not case.candidate.strip() and not case.source_item,
             "",
-            _("shows nothing: give it a candidate, or the source_item whose it bears."),
+            _("shows nothing. Enter a text, or the item whose response is shown."),
             "shows_nothing",
         ),
         (
             case.source_candidate and not case.source_item,
             "source_item",
-            _("is missing: of which item is the source_candidate?"),
+            _("is missing. Enter the item that has the chosen response."),
             "missing",
         ),
     )

@@ -1,7 +1,7 @@
 import ast
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -150,6 +150,21 @@ def test_a_text_that_needs_quotes_is_named_with_its_line(question, line, code):
     text = f"assay_protocol: 1\ntitle: T # as shown\nquestions:\n  - {question}\n"
     fault = next(each for each in templates.parse_yaml(text).faults if each.code != "missing")
     assert (fault.line, fault.code) == (line, code)
+
+
+def test_no_message_names_a_key_of_the_file_as_forms_show_them_too():
+    # Except those about unknown keys and the format, which a form cannot cause.
+    allowed = {"assay_protocol", "retry_after_seconds"}
+    keys = {each.name for kind in documents.DEFINITIONS.values() for each in fields(kind)}
+    modules = ("documents", "faults", "practice", "scales", "validation", "versions")
+    for name in modules:
+        source = Path(import_module(f"annotation.protocols.{name}").__file__).read_text()
+        calls = [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Call)]
+        texts = [each.args[0] for each in calls if getattr(each.func, "id", "") == "_"]
+        for text in (each.value for each in texts if isinstance(each, ast.Constant)):
+            words = set(re.findall(r"[a-z]+(?:_[a-z]+)+", re.sub(r"%\(\w+\)\w", "", text)))
+            assert not words & keys - allowed, text
+            assert not re.search(r"\ba [aeio]|\ban [^aeiou\W]", text), text
 
 
 def test_words_that_older_yaml_takes_for_values_stay_words():

@@ -1,4 +1,5 @@
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -78,6 +79,11 @@ def test_every_error_page_leads_on(asked, admin_client):
     assert has_navigation(admin_client.get("/studies/any/collect/"))
     assert all(has_navigation(asked(where)) for where in ("/away/", "/broken/"))
     assert has_navigation(Client().get("/", headers={"host": "evil"}))
+    outdated = Client(enforce_csrf_checks=True)
+    outdated.force_login(get_user_model().objects.get())
+    answer = outdated.post("/logout/")
+    assert answer.status_code == 403
+    assert has_navigation(answer)
     # Whoever is not signed in is led to no list of studies, and a worker to the tasks.
     assert not has_navigation(Client().get("/nowhere/"))
     assert (
