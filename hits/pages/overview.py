@@ -130,14 +130,15 @@ def money_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
             "answers",
             permission=Permission.VIEW_MONEY,
         )
-    cap = facts["budget_usd"]
-    planned = _("of %(usd)s committed") % {
+    rests_on = _("of %(usd)s committed") % {
         "usd": usd(work.spent_usd + work.in_review_usd + work.open_usd)
     }
+    if cap := facts["budget_usd"]:
+        rests_on += "; " + _("budget %(usd)s") % {"usd": usd(cap)}
     yield Figure(
         _("Spent"),
         usd(work.spent_usd),
-        f"{planned}; {_('budget %(usd)s') % {'usd': usd(cap)}}" if cap else planned,
+        rests_on,
         "launch",
         permission=Permission.VIEW_MONEY,
     )
