@@ -87,10 +87,8 @@ def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
         if len(standing.systems) > 1 and one.n_items >= LEAST_ITEMS:
             label = _("Leading, %(question)s") % {"question": one.question}
             first, second = standing.systems[:2]
-            pair = standing.pair(first.system, second.system)
             rests_on = _("difference to %(second)s undetermined") % {"second": second.system}
-            if pair is not None and not standing.rivals:
-                size = standing.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
+            if size := standing.lead_size:
                 rests_on = _("%(size)s ahead of the second") % {"size": size}
             yield Figure(label, first.system, rests_on, "results")
 

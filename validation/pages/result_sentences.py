@@ -131,19 +131,25 @@ class Standing:
             "rivals",
         )
 
-    def lead(self, question: str) -> CodedText:
-        """How far the first is ahead of the second, or that this is undetermined."""
+    @property
+    def lead_size(self) -> str:
+        """By how much the first is ahead of the second; empty if that is undetermined."""
         first, *others = self.systems
         pair = self.pair(first.system, others[0].system) if others else None
-        if pair is None or pair.delta is None or has_too_few_items(first):
+        if pair is None or pair.delta is None or self.rivals or has_too_few_items(first):
+            return ""
+        return self.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
+
+    def lead(self, question: str) -> CodedText:
+        first, *others = self.systems
+        if not others or has_too_few_items(first):
             return self.answer
-        size = self.scale.difference(pair, 1.0 if pair.a == first.system else -1.0)
         values = {"best": first.system, "second": others[0].system, "question": question}
-        if self.rivals:
-            text = _("On %(question)s, the difference of %(best)s to %(second)s is undetermined.")
-            return CodedText(text % values, "undecided")
-        text = _("%(best)s leads on %(question)s, by %(size)s.")
-        return CodedText(text % (values | {"size": size}), "best")
+        if size := self.lead_size:
+            text = _("%(best)s leads on %(question)s, by %(size)s.")
+            return CodedText(text % (values | {"size": size}), "best")
+        text = _("On %(question)s, the difference of %(best)s to %(second)s is undetermined.")
+        return CodedText(text % values, "undecided")
 
     @property
     def _raters(self) -> dict[str, str]:
