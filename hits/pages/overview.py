@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
+from itertools import accumulate
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
@@ -180,20 +181,18 @@ class DailyProgress:
     def _x(self, day: date) -> float:
         return 100 * (day - self.start).days / (self.end - self.start).days
 
-    def _points(self, column: int) -> str:
-        points, total = ["0,100"], 0
-        for row in self.days:
-            total += int(row[column])  # type: ignore[call-overload]
-            points.append(f"{self._x(row[0]):.2f},{100 - 100 * total / self.top:.2f}")
-        return " ".join(points)
+    def _points(self, counts: Iterable[int]) -> str:
+        totals = zip(self.days, accumulate(counts), strict=True)
+        points = (f"{self._x(day):.2f},{100 - 100 * n / self.top:.2f}" for (day, *_), n in totals)
+        return " ".join(["0,100", *points])
 
     @property
     def submitted_points(self) -> str:
-        return self._points(1)
+        return self._points(n for _day, n, _approved in self.days)
 
     @property
     def approved_points(self) -> str:
-        return self._points(2)
+        return self._points(n for _day, _n, n in self.days)
 
     @property
     def forecast_points(self) -> str:
@@ -272,8 +271,8 @@ def _money_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | 
     whole = max(cap or total, total, Decimal("0.01"))
     drawn, left = [], Decimal(0)
     for one in amounts:
-        share = {"x": f"{100 * left / whole:.2f}%", "width": f"{100 * one.usd / whole:.2f}%"}
-        drawn.append(replace(one, **share))
+        x, width = (f"{100 * part / whole:.2f}%" for part in (left, one.usd))
+        drawn.append(replace(one, x=x, width=width))
         left += one.usd
     return {"amounts": drawn, "total": total, "cap": cap, "n_rejected": facts["n_rejected"]}
 
