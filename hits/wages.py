@@ -245,8 +245,15 @@ def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:
     )
 
 
+def stated_hourly(batch: Batch) -> Decimal | None:
+    """What annotators read until times are measured, if the protocol states the time."""
+    seconds = batch.document.time.estimate_seconds
+    return _hourly(batch.reward_usd, seconds) if seconds else None
+
+
 def _hourly(reward_usd: Decimal, seconds: float) -> Decimal:
-    return (reward_usd * 3600 / Decimal(max(seconds, 1))).quantize(CENT)
+    # Of whole seconds, as pages state them to annotators.
+    return (reward_usd * 3600 / max(round(seconds), 1)).quantize(CENT)
 
 
 def reward_for(hourly_usd: Decimal, duration: Duration) -> Decimal:

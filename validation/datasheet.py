@@ -286,6 +286,7 @@ def _paid_here(facts: StudyFacts) -> Table:
                     if report.n_implausible
                     else _("nobody's time is known"),
                 ),
+                report.n_implausible,
             )
         )
     columns = [
@@ -299,10 +300,12 @@ def _paid_here(facts: StudyFacts) -> Table:
         Column(_("Bonuses, USD")),
         Column(_("Fees, USD")),
         Column(_("USD an hour")),
+        Column(_("Times left out")),
     ]
     note = _(
         "An hour's pay is the reward over the time from accepting to submitting: the median, with "
-        "the middle half of submissions."
+        "the middle half of submissions. Left out are simulated submissions, and times that are "
+        "too short for a person."
     )
     return Table("pay", _("What was paid"), columns, rows, note)
 

@@ -28,7 +28,7 @@ LEAST_SECONDS_OF_A_PERSON = 2
 ROUNDING_SECONDS = 2
 
 
-PLAUSIBLY_TIMED = models.Q(seconds__gte=LEAST_SECONDS_OF_A_PERSON) & (
+PLAUSIBLY_TIMED = models.Q(is_simulated=False, seconds__gte=LEAST_SECONDS_OF_A_PERSON) & (
     models.Q(active_seconds=None)
     | models.Q(active_seconds__lte=models.F("seconds") + ROUNDING_SECONDS)
 )

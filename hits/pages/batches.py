@@ -70,6 +70,7 @@ from hits.recruited_batches import (
     request_change,
     request_draft,
 )
+from hits.wages import stated_hourly
 
 
 @require_safe
@@ -130,6 +131,7 @@ def batch_page(
         "practice": practice_report(row),
         "money": _money_rows(report),
         "is_under_floor": _is_under_floor(study, report),
+        "estimated_usd": stated_hourly(row),
         "now": timezone.now(),
         "expires_at": row.offered_until,
         "missing": missing_assignments(row),

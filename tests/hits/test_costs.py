@@ -222,16 +222,21 @@ def test_measured_times_take_the_estimates_place(study):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "active_seconds"),
-    [(0.11, None), (1.9, None), (3.0, 60.0)],
-    ids=["at once", "in a second", "in less than the page says"],
+    ("seconds", "fields"),
+    [
+        (0.11, {}),
+        (1.9, {}),
+        (3.0, {"active_seconds": 60.0}),
+        (60.0, {"is_simulated": True}),
+    ],
+    ids=["at once", "in a second", "in less than the page says", "simulated"],
 )
-def test_time_that_is_nobodys_measures_nothing(study, seconds, active_seconds):
-    add_submissions(study, *[seconds] * 6, active_seconds=active_seconds)
+def test_time_that_is_nobodys_measures_nothing(study, seconds, fields):
+    add_submissions(study, *[seconds] * 6, **fields)
     assert not wages.duration_of(study).is_measured
     assert wages.n_implausible(study) == 6
     # The page's own count may be longer by what a marketplace rounds.
-    Submission.objects.update(seconds=60, active_seconds=61)
+    Submission.objects.update(seconds=60, active_seconds=61, is_simulated=False)
     count_judgments_change(study_ids=[study.pk])
     study.refresh_from_db()
     assert (wages.duration_of(study).typical_seconds, wages.n_implausible(study)) == (60, 0)

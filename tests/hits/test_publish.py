@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,7 +11,8 @@ from annotation.models import Candidate, Item, Study
 from hits import calls, connections, exceptions, plans, readiness
 from hits.models import Batch, Connection, Hit
 from hits.publications import publish_batch
-from hits.wages import estimated_duration, study_texts
+from hits.wages import duration_of, estimated_duration, stated_hourly, study_texts, wage_of
+from marketplace.hits.wages import wages_by_type
 from marketplace.models import Hit as MarketplaceHit, HitType, Requester
 from marketplace.money.transfers import deposit
 from tests.annotation.studies import rating_study
@@ -22,11 +24,17 @@ from tests.hits.work import balance_of, batch_of, hit_on, hits_there, published_
 CREATE = "CreateHITWithHITType"
 
 
-def test_pages_state_how_long_they_take(study, client):
+def test_pages_state_how_long_they_take(study, client, monkeypatch):
     batch = published_batch(study, client)
     document, texts = batch.document, study_texts(study)
     there = HitType.objects.get(public_id=batch.hit_type_id)
     assert there.estimated_seconds == round(estimated_duration(texts, document).typical_seconds)
+    # Annotators and the batch's page have one estimate of the hourly pay.
+    shown = wages_by_type([there])[there.pk].usd_per_hour
+    assert shown == wage_of(batch.reward_usd, duration_of(study)).typical_usd
+    stated = replace(document.time, estimate_seconds=there.estimated_seconds)
+    monkeypatch.setattr(Batch, "document", replace(document, time=stated))
+    assert stated_hourly(batch) == shown
 
 
 def hit_ids(batch: Batch) -> list[str]:

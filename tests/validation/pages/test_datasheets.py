@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from accounts.models import User
 from annotation import flags, study_facts
+from annotation.flags import count_judgments_change
 from annotation.models import Study, StudyMembership, Submission, SubmissionEvidence
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, freeze, save_draft
@@ -153,6 +154,20 @@ def test_numbers_of_different_questions_and_systems_have_different_signatures(st
     ending = f"|judgments_version:{study.judgments_version}"
     assert all(one.endswith(ending) for one in signatures if one.startswith("mean|"))
     assert any(one.startswith("mean|") for one in signatures)
+
+
+def test_pay_leaves_out_simulated_times_and_counts_them(study):
+    def pay():
+        facts = Study.objects.get(pk=study.pk)
+        tables = datasheet.datasheet_document(facts, None, with_money=True).tables
+        [(*_, hourly, n_left_out)] = next(each for each in tables if each.name == "pay").rows
+        return hourly.value, n_left_out
+
+    # $0.10 for 90 seconds
+    assert pay() == (4, 0)
+    Submission.objects.update(is_simulated=True)
+    count_judgments_change(study_ids=[study.pk])
+    assert pay() == (None, 1)
 
 
 def test_heds_has_every_question_says_what_is_known_and_marks_what_is_not(rosa, study):
