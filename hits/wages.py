@@ -247,7 +247,7 @@ def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:
 
 def stated_hourly(batch: Batch) -> Decimal | None:
     """What annotators read until times are measured, if the protocol states the time."""
-    seconds = batch.document.time.estimate_seconds
+    seconds = batch.document.time.estimate_seconds if batch.protocol else None
     return _hourly(batch.reward_usd, seconds) if seconds else None
 
 
