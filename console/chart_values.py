@@ -71,9 +71,8 @@ class Span:
         return f"{float(self.high[:-1]) - float(self.low[:-1]):.2f}%"
 
 
-# Of fewer items no interval is shown, and of more rows the best five and the worst.
-LEAST_ITEMS, MOST_ROWS, BEST_ROWS = 5, 8, 5
-N_SERIES = 6
+# Of fewer items no interval is shown; and the number of colors.
+LEAST_ITEMS, N_SERIES = 5, 6
 
 
 @dataclass(frozen=True)
@@ -112,18 +111,6 @@ class IntervalChart:
     @property
     def state(self) -> str:
         return "shown" if any(row.span for row in self.rows) else "few"
-
-    @property
-    def first(self) -> Sequence[IntervalRow]:
-        return self.rows if len(self.rows) <= MOST_ROWS else self.rows[:BEST_ROWS]
-
-    @property
-    def hidden(self) -> Sequence[IntervalRow]:
-        return self.rows[len(self.first) : -1]
-
-    @property
-    def last(self) -> Sequence[IntervalRow]:
-        return self.rows[len(self.first) :][-1:]
 
 
 STEP = 0.25

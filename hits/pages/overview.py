@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, cast
 
 from django.core.cache import cache
 from django.db.models import Count, Q, TextField
@@ -28,87 +27,51 @@ from console.chart_values import Axis
 from console.templatetags.numbers import usd
 from hits.costs import spend_by_batch
 from hits.models import Assignment
-from hits.progress import SECONDS_AN_HOUR, BatchStanding, batch_standings, progress_in
-from hits.wages import Wage, durations_of_batches, wage_of
+from hits.progress import SECONDS_AN_HOUR, batch_standings
+from hits.wages import durations_of_batches, wage_of
 
 if TYPE_CHECKING:
     from annotation.models.studies import CountedStudy
 
 # Days whose pace gives the expected end, and dots of annotators on top of each other.
 PACE_DAYS, MOST_DOTS, DOT_PX = 7, 8, 10
-# Where the lines of a picture begin, and how wide and high they are, in % of it.
-LEFT, WIDTH, TOP, HEIGHT = 14, 84, 6, 80
 
 
-@dataclass(frozen=True)
-class CollectedWork:
-    """The batches of a study with their money."""
-
-    study: CountedStudy
-
-    @cached_property
-    def standings(self) -> list[BatchStanding]:
-        return batch_standings([self.study])
-
-    @cached_property
-    def spent_usd(self) -> Decimal:
-        spends = spend_by_batch([one.batch for one in self.standings])
-        return sum((one.total_usd for one in spends.values()), Decimal(0))
-
-    @property
-    def in_review_usd(self) -> Decimal:
-        return sum((one.undecided_usd for one in self.standings), Decimal(0))
-
-    @property
-    def open_ones(self) -> list[BatchStanding]:
-        return [one for one in self.standings if one.batch.closed_at is None]
-
-    @property
-    def open_usd(self) -> Decimal:
-        return sum((one.price_of(one.n_missing) for one in self.open_ones), Decimal(0))
-
-    @cached_property
-    def paid(self) -> BatchStanding | None:
-        """The newest batch whose reward its annotators get from the requester."""
-        paid = [one for one in self.standings if not one.batch.is_recruited]
-        return max(paid, key=lambda one: one.batch.pk, default=None)
-
-    @cached_property
-    def wage(self) -> tuple[Wage, int, float] | None:
-        """The hourly pay, on how many submissions it rests, and their median seconds."""
-        if self.paid is None or not self.paid.batch.n_collected:
-            return None
-        batch = self.paid.batch
-        duration = durations_of_batches([(batch, self.study)]).get(batch.pk)
-        if duration is None:
-            return None
-        return wage_of(batch.reward_usd, duration), duration.n, duration.typical_seconds
-
-    @property
-    def floor_usd(self) -> Decimal | None:
-        return self.study.team.wage_floor_usd if self.study.team else None
-
-
-def collected_work(study: CountedStudy) -> CollectedWork:
-    """Asked for by several figures and panels of a page."""
-    work: CollectedWork | None = getattr(study, "_collected_work", None)
+def collected_work(study: CountedStudy) -> dict[str, Any]:
+    """The batches of a study with their money and pace; asked once of a loaded study."""
+    work: dict[str, Any] | None = getattr(study, "_collected_work", None)
     if work is None:
-        work = CollectedWork(study)
+        standings = batch_standings([study])
+        spends = spend_by_batch([one.batch for one in standings])
+        open_ones = [one for one in standings if one.batch.closed_at is None]
+        # Participants are paid by their recruiter.
+        paid = [one.batch for one in standings if not one.batch.is_recruited]
+        last = max(paid, key=lambda one: one.pk, default=None)
+        timed = [(last, study)] if last is not None and last.n_collected else []
+        duration = next(iter(durations_of_batches(timed).values()), None) if timed else None
+        work = {
+            "standings": standings,
+            "spent_usd": sum((one.total_usd for one in spends.values()), Decimal(0)),
+            "in_review_usd": sum((one.undecided_usd for one in standings), Decimal(0)),
+            "open_usd": sum((one.price_of(one.n_missing) for one in open_ones), Decimal(0)),
+            "n_open": sum(one.n_missing for one in open_ones),
+            "rewards_usd": {one.reward_usd for one in paid},
+            "duration": duration,
+            "hourly_usd": wage_of(last.reward_usd, duration).typical_usd
+            if last is not None and duration
+            else None,
+            "floor_usd": study.team.wage_floor_usd if study.team else None,
+        }
         study._collected_work = work  # type: ignore[attr-defined]
     return work
 
 
 def collected_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
-    progress = progress_in(facts)
-    if progress.n_offered:
-        total = ngettext("of %(n)s assignment", "of %(n)s assignments", progress.n_offered)
-        yield Figure(
-            _("Collected"),
-            f"{progress.n_collected:,}",
-            total % {"n": f"{progress.n_offered:,}"},
-            "answers",
-            share=f"{progress.n_collected / progress.n_offered:.3f}",
-        )
+    n, n_offered = facts["n_collected"], facts["n_offered"]
+    if n_offered:
+        total = ngettext("of %(n)s assignment", "of %(n)s assignments", n_offered)
+        rests_on = total % {"n": f"{n_offered:,}"}
+        yield Figure(_("Collected"), f"{n:,}", rests_on, "answers", share=f"{n / n_offered:.3f}")
     else:
         n = study.n_submissions
         text = ngettext("in %(n)s submission", "in %(n)s submissions", n) % {"n": f"{n:,}"}
@@ -118,123 +81,70 @@ def collected_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
 def money_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     if not facts["n_published"]:
         return
-    work = collected_work(study)
-    if work.wage is not None:
-        wage, n, _seconds = work.wage
+    work, sees_money = collected_work(study), {"permission": Permission.VIEW_MONEY}
+    if work["hourly_usd"] is not None:
+        n = work["duration"].n
         text = ngettext("%(n)s submission", "%(n)s submissions", n) % {"n": f"{n:,}"}
-        if work.floor_usd:
-            text += "; " + _("minimum %(usd)s") % {"usd": usd(work.floor_usd)}
+        if work["floor_usd"]:
+            text += "; " + _("minimum %(usd)s") % {"usd": usd(work["floor_usd"])}
         yield Figure(
-            _("Hourly pay, median"),
-            usd(wage.typical_usd),
-            text,
-            "answers",
-            permission=Permission.VIEW_MONEY,
+            _("Hourly pay, median"), usd(work["hourly_usd"]), text, "answers", **sees_money
         )
-    rests_on = _("of %(usd)s committed") % {
-        "usd": usd(work.spent_usd + work.in_review_usd + work.open_usd)
-    }
+    committed_usd = work["spent_usd"] + work["in_review_usd"] + work["open_usd"]
+    rests_on = _("of %(usd)s committed") % {"usd": usd(committed_usd)}
     if cap := facts["budget_usd"]:
         rests_on += "; " + _("budget %(usd)s") % {"usd": usd(cap)}
-    yield Figure(
-        _("Spent"),
-        usd(work.spent_usd),
-        rests_on,
-        "launch",
-        permission=Permission.VIEW_MONEY,
-    )
+    yield Figure(_("Spent"), usd(work["spent_usd"]), rests_on, "launch", **sees_money)
 
 
-@dataclass(frozen=True)
-class DailyProgress:
-    """Submissions by day, as paths in a picture of 100 by 100."""
-
-    # By day: how many were submitted, and how many of these are approved.
-    days: list[tuple[date, int, int]]
-    n_planned: int
-
-    @property
-    def n_submitted(self) -> int:
-        return sum(n for _day, n, _approved in self.days)
-
-    @property
-    def n_approved(self) -> int:
-        return sum(n for _day, _n, n in self.days)
-
-    @property
-    def top(self) -> int:
-        return max(self.n_planned, self.n_submitted, 1)
-
-    @cached_property
-    def expected_end(self) -> date | None:
-        """By the pace of the last week with submissions; None if nothing is left."""
-        n_left = self.n_planned - self.n_submitted
-        recent = [row for row in self.days if row[0] > self.last - timedelta(days=PACE_DAYS)]
-        n_days = (self.last - recent[0][0]).days + 1
-        pace = sum(n for _day, n, _approved in recent) / n_days
-        return self.last + timedelta(days=ceil(n_left / pace)) if n_left > 0 and pace else None
-
-    @property
-    def end(self) -> date:
-        return self.expected_end or self.last
-
-    def _x(self, day: date) -> float:
-        return 100 * (day - self.start).days / (self.end - self.start).days
-
-    def _points(self, counts: Iterable[int]) -> str:
-        totals = zip(self.days, accumulate(counts), strict=True)
-        points = (f"{self._x(day):.2f},{100 - 100 * n / self.top:.2f}" for (day, *_), n in totals)
-        return " ".join(["0,100", *points])
-
-    @property
-    def submitted_points(self) -> str:
-        return self._points(n for _day, n, _approved in self.days)
-
-    @property
-    def approved_points(self) -> str:
-        return self._points(n for _day, _n, n in self.days)
-
-    @property
-    def forecast_points(self) -> str:
-        end = f"100,{100 - 100 * self.n_planned / self.top:.2f}"
-        return f"{self.submitted_points.rpartition(' ')[2]} {end}"
-
-    @property
-    def last(self) -> date:
-        return self.days[-1][0]
-
-    @property
-    def start(self) -> date:
-        return self.days[0][0] - timedelta(days=1)
-
-    @property
-    def last_x(self) -> str:
-        """Of the last day, empty if its label has no room between the ends."""
-        x = self._x(self.last)
-        return f"{LEFT + WIDTH * x / 100:.2f}%" if 20 < x < 80 else ""
-
-    @property
-    def ticks(self) -> list[tuple[int, str]]:
-        """Counts at the lines of the axis, with their place between the top and the bottom."""
-        values = sorted({0, self.top // 2, self.top})
-        return [(one, f"{TOP + HEIGHT * (1 - one / self.top):.2f}%") for one in values]
+Days = list[tuple[date, int, int]]
 
 
-def _daily(study: CountedStudy, facts: Facts) -> list[tuple[date, int, int]]:
-    """Counted once for each state of the assignments: of a hundred thousand it takes a while."""
-    progress = progress_in(facts)
-    state = (study.judgments_version, progress.n_collected, progress.n_undecided)
-    key = f"daily:{study.pk}:{state}".replace(" ", "")
-    days: list[tuple[date, int, int]] | None = cache.get(key)
-    if days is None:
-        # Not TruncDate, which calls a function of Python for each row of SQLite.
-        day = Substr(Cast("submitted_at", TextField()), 1, 10)
-        rows = Assignment.objects.filter(hit__batch__study=study).order_by().values_list(day)
-        approved = Count("pk", filter=Q(status=Assignment.Status.APPROVED))
-        counts = rows.annotate(n=Count("pk"), n_approved=approved)
-        days = sorted((date.fromisoformat(text), n, done) for text, n, done in counts)
-        cache.set(key, days)
-    return days
+def daily_progress(days: Days, n_planned: int) -> dict[str, Any]:
+    """A picture of submissions by day (how many, and how many of these are approved), with lines
+    in 100 by 100. The expected end continues the pace of the last week."""
+    submitted = list(accumulate(n for _day, n, _approved in days))
+    approved = list(accumulate(n for _day, _n, n in days))
+    last, start = days[-1][0], days[0][0] - timedelta(days=1)
+    recent = [row for row in days if row[0] > last - timedelta(days=PACE_DAYS)]
+    pace = sum(n for _day, n, _approved in recent) / ((last - recent[0][0]).days + 1)
+    n_left, top = n_planned - submitted[-1], max(n_planned, submitted[-1])
+    expected_end = last + timedelta(days=ceil(n_left / pace)) if n_left > 0 else None
+    end = expected_end or last
+    xs = [100 * (day - start).days / (end - start).days for day, *_counts in days]
+
+    def draw(places: Iterable[float], totals: Iterable[int]) -> str:
+        pairs = zip(places, totals, strict=True)
+        return " ".join(f"{x:.2f},{100 - 100 * n / top:.2f}" for x, n in pairs)
+
+    return {
+        "n_submitted": submitted[-1],
+        "n_approved": approved[-1],
+        "n_planned": n_planned,
+        "submitted_points": draw([0, *xs], [0, *submitted]),
+        "approved_points": draw([0, *xs], [0, *approved]),
+        "forecast_points": draw([xs[-1], 100], [submitted[-1], n_planned]),
+        "ticks": [(n, f"{TOP + HEIGHT * (1 - n / top):.2f}%") for n in sorted({0, top // 2, top})],
+        "start": start,
+        "last": last,
+        # Its label needs room between those of the ends.
+        "last_x": f"{LEFT + WIDTH * xs[-1] / 100:.2f}%" if 20 < xs[-1] < 80 else "",
+        "end": end,
+        "expected_end": expected_end,
+    }
+
+
+# Where the lines of a picture begin, and how wide and high they are, in % of it.
+LEFT, WIDTH, TOP, HEIGHT = 14, 84, 6, 80
+
+
+def _count_days(study: CountedStudy) -> Days:
+    # Not TruncDate, which calls a function of Python for each row of SQLite.
+    day = Substr(Cast("submitted_at", TextField()), 1, 10)
+    rows = Assignment.objects.filter(hit__batch__study=study).order_by().values_list(day)
+    approved = Count("pk", filter=Q(status=Assignment.Status.APPROVED))
+    counts = rows.annotate(n=Count("pk"), n_approved=approved)
+    return sorted((date.fromisoformat(text), n, n_approved) for text, n, n_approved in counts)
 
 
 def _progress_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
@@ -243,94 +153,69 @@ def _progress_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]
         return None
     if not facts["n_collected"]:
         return {}
-    return {"daily": DailyProgress(_daily(study, facts), facts["n_offered"])}
-
-
-@dataclass(frozen=True)
-class Amount:
-    name: str
-    label: str
-    usd: Decimal
-    n: int | None = None
-    x: str = "0"
-    width: str = "0"
+    # Counted once for each state of the assignments: of a hundred thousand it takes a while.
+    state = f"{study.judgments_version}:{facts['n_collected']}:{facts['n_undecided']}"
+    days = cache.get_or_set(f"daily:{study.pk}:{state}", lambda: _count_days(study))
+    return {"daily": daily_progress(cast("Days", days), facts["n_offered"])}
 
 
 def _money_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | None:
     facts = stage_facts(study)
     if not facts["n_published"]:
         return None if study.n_judgments else {}
-    work = collected_work(study)
-    cap, n_open = facts["budget_usd"], sum(one.n_missing for one in work.open_ones)
-    amounts = [
-        Amount("approved", _("Approved"), work.spent_usd),
-        Amount("in-review", _("In review"), work.in_review_usd, facts["n_undecided"]),
-        Amount("open", _("Open"), work.open_usd, n_open),
-    ]
-    total = sum((one.usd for one in amounts), Decimal(0))
+    work, cap = collected_work(study), facts["budget_usd"]
+    parts = (
+        ("approved", _("Approved"), work["spent_usd"], None),
+        ("in-review", _("In review"), work["in_review_usd"], facts["n_undecided"]),
+        ("open", _("Open"), work["open_usd"], work["n_open"]),
+    )
+    *begins, total = accumulate((part[2] for part in parts), initial=Decimal(0))
     whole = max(cap or total, total, Decimal("0.01"))
-    drawn, left = [], Decimal(0)
-    for one in amounts:
-        x, width = (f"{100 * part / whole:.2f}%" for part in (left, one.usd))
-        drawn.append(replace(one, x=x, width=width))
-        left += one.usd
-    return {"amounts": drawn, "total": total, "cap": cap, "n_rejected": facts["n_rejected"]}
+    amounts = [
+        (*part, f"{100 * begin / whole:.2f}%", f"{100 * part[2] / whole:.2f}%")
+        for part, begin in zip(parts, begins, strict=True)
+    ]
+    return {"amounts": amounts, "total": total, "cap": cap, "n_rejected": facts["n_rejected"]}
 
 
-@dataclass(frozen=True)
-class PayStrip:
-    """Annotators' hourly pay on an axis, each a dot of x and y."""
-
-    axis: Axis
-    dots: list[tuple[str, int, bool]]
-    floor_x: str
-    n_low: int
-
-
-def _pay_strip(hourly_usd: list[float], floor_usd: Decimal | None) -> PayStrip | None:
-    if not hourly_usd:
-        return None
-    least = float(floor_usd) if floor_usd else 0.0
+def _pay_strip(hourly_usd: list[float], floor_usd: Decimal | None) -> dict[str, Any]:
+    """Annotators' hourly pay on an axis, each a dot: its x and y, and whether it is too low."""
+    least = float(floor_usd or 0)
     ends = [*hourly_usd, least] if least else hourly_usd
     # Whole dollars at each quarter.
     low = floor(min(ends))
     axis = Axis(float(low), float(low + 4 * ceil((max(ends) - low + 0.01) / 4)))
-    levels: dict[int, int] = {}
-    dots = []
-    for pay in sorted(hourly_usd):
-        place = round(float(axis.x(pay)[:-1]) / 3)
-        level = levels.setdefault(place, 0)
-        levels[place] += 1
-        dots.append((f"{3 * place}%", DOT_PX * min(level, MOST_DOTS), pay < least))
-    return PayStrip(axis, dots, axis.x(least) if least else "", sum(low for _x, _y, low in dots))
+    places = [(round(float(axis.x(one)[:-1]) / 3), one < least) for one in sorted(hourly_usd)]
+    dots = [
+        (f"{3 * place}%", DOT_PX * min(level, MOST_DOTS), is_low)
+        for place, dots_there in groupby(places, key=itemgetter(0))
+        for level, (_place, is_low) in enumerate(dots_there)
+    ]
+    n_low = sum(is_low for _place, is_low in places)
+    return {"axis": axis, "dots": dots, "floor_x": axis.x(least) if least else "", "n_low": n_low}
 
 
 def _quality_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
-    results = newest_results(study)
-    evidence, agreement = results.get(EVIDENCE), results.get(AGREEMENT)
-    if evidence is None and agreement is None:
+    evidence, agreement = (newest_results(study).get(name) for name in (EVIDENCE, AGREEMENT))
+    if agreement is None:
         return {}
     facts = evidence.facts if evidence else {}
-    positions = first_annotators(agreement).get("positions", ()) if agreement else ()
+    seconds = facts.get("seconds_by_annotator", ())
+    positions = first_annotators(agreement).get("positions", ())
     context: dict[str, Any] = {
-        "n_checks": facts.get("n_checks"),
+        "n_checks": facts.get("n_checks", 0),
         "n_passed": facts.get("n_checks", 0) - facts.get("n_failed_checks", 0),
-        "n_flagged": sum(row["n_flagged"] for row in agreement.record["questions"][:1])
-        if agreement
-        else None,
+        "n_flagged": sum(row["n_flagged"] for row in agreement.record["questions"][:1]),
         "n_submissions": study.n_submissions,
+        "n_annotators": len(seconds),
         "position": next((row for row in positions if not row["annotator"]), None),
     }
-    seconds = facts.get("seconds_by_annotator", ())
-    context["n_annotators"] = len(seconds)
     if may(request, Permission.VIEW_MONEY) and stage_facts(study)["n_published"]:
-        work = collected_work(study)
-        rewards = {one.batch.reward_usd for one in work.standings if not one.batch.is_recruited}
+        context |= collected_work(study)
         # Of several rewards no annotator has a single hourly pay.
-        reward = float(rewards.pop()) if len(rewards) == 1 else 0.0
-        hourly = [reward * SECONDS_AN_HOUR / one for one in seconds if reward and one >= 1]
-        context |= {"strip": _pay_strip(hourly, work.floor_usd), "floor_usd": work.floor_usd}
-        context["seconds"] = work.wage[2] if work.wage else None
+        rewards = context["rewards_usd"] if len(context["rewards_usd"]) == 1 else ()
+        hourly = [float(each) * SECONDS_AN_HOUR / one for each in rewards for one in seconds if one]
+        context["strip"] = _pay_strip(hourly, context["floor_usd"]) if hourly else None
     return context
 
 

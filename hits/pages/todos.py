@@ -280,7 +280,7 @@ def _collection(
         message = ngettext(
             "%(n)s submission waits for approval.", "%(n)s submissions wait for approval.", n
         ) % {"n": f"{n:,}"}
-        dates = [one.first_approval_at for one in collected_work(study).standings]
+        dates = [one.first_approval_at for one in collected_work(study)["standings"]]
         if due := min(filter(None, dates), default=None):
             message += " " + ngettext(
                 "It is approved automatically on %(day)s at %(time)s UTC.",

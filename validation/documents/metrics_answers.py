@@ -256,14 +256,11 @@ class MetricsAnswer:
         return [text for text in texts if text]
 
 
-def metrics_answers(
-    results: Results, *, has_ceilings: bool = True
-) -> Iterator[tuple[str, MetricsAnswer]]:
+def metrics_answers(results: Results) -> Iterator[tuple[str, MetricsAnswer]]:
     """Per question over all conditions, by the measure of short tables."""
     of = {"scope": ALL, "level": results.level, "coefficient": results.coefficient}
     rows, tests = results.rows(CorrelationRecord, **of), results.rows(ComparisonRecord, **of)
-    known = results.rows(CeilingRecord, **of) if has_ceilings else []
-    ceilings = {row.question: row for row in known}
+    ceilings = {row.question: row for row in results.rows(CeilingRecord, **of)}
     for question in results.questions:
         if records := [row for row in rows if row.question == question]:
             pairs = [pair for pair in tests if pair.question == question]

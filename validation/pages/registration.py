@@ -72,13 +72,14 @@ def _human_results(study: CountedStudy) -> StoredHumanResults | None:
 
 def _standings(results: StoredHumanResults) -> Iterator[tuple[QuestionRecord, Standing]]:
     """Of the first questions under which systems have an order."""
+    raters = raters_of(results.study)
     for one in results.questions[:MOST_QUESTIONS]:
         part = (one.question, ALL, "")
         labels = [row["label"] for row in results.record["bins"] if row["question"] == one.question]
         scale = Scale(one.measure, one.scale_low, one.scale_high, labels[-1] if labels else "")
         systems, pairs = results.systems.get(part, []), results.pairs.get(part, [])
         if systems and systems[0].mean is not None:
-            yield one, Standing(scale, systems, pairs, raters_of(results.study))
+            yield one, Standing(scale, systems, pairs, raters)
 
 
 def leader_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
