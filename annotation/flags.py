@@ -129,9 +129,8 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Result
     if last is not None and last.facts["judgments_version"] > study.judgments_version:
         return last
     hits = evidence.careful_hits
-    times = group_values(
-        (one.annotator, one.seconds) for one in evidence.measures.values() if one.seconds
-    )
+    timed = Submission.objects.of(study).accepted().plausibly_timed().order_by()
+    times = group_values(timed.values_list("annotator", "seconds"))
     facts = {
         "judgments_version": study.judgments_version,
         "n_submissions": len(evidence.measures),

@@ -178,7 +178,7 @@ def _money_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any] | 
     return {"amounts": amounts, "total": total, "cap": cap, "n_rejected": facts["n_rejected"]}
 
 
-def _pay_strip(hourly_usd: list[float], floor_usd: Decimal | None) -> dict[str, Any]:
+def pay_strip(hourly_usd: list[float], floor_usd: Decimal | None) -> dict[str, Any]:
     """Annotators' hourly pay on an axis, each a dot: its x and y, and whether it is too low."""
     least = float(floor_usd or 0)
     ends = [*hourly_usd, least] if least else hourly_usd
@@ -215,7 +215,7 @@ def _quality_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
         # Of several rewards no annotator has a single hourly pay.
         rewards = context["rewards_usd"] if len(context["rewards_usd"]) == 1 else ()
         hourly = [float(each) * SECONDS_AN_HOUR / one for each in rewards for one in seconds if one]
-        context["strip"] = _pay_strip(hourly, context["floor_usd"]) if hourly else None
+        context["strip"] = pay_strip(hourly, context["floor_usd"]) if hourly else None
     return context
 
 

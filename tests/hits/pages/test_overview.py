@@ -1,6 +1,7 @@
 """A study's Overview: its panels by state, and who sees which."""
 
 from datetime import date
+from decimal import Decimal
 
 import pytest
 from django.urls import reverse
@@ -12,7 +13,7 @@ from annotation.pages.study import stage_permission
 from annotation.protocols.versions import current_document
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, RESULTS
-from hits.pages.overview import daily_progress
+from hits.pages.overview import daily_progress, pay_strip
 from tests.annotation.studies import rate, rating_study
 from tests.codes import codes_on
 
@@ -128,6 +129,14 @@ def test_progress_ends_when_the_pace_of_the_last_week_reaches_the_plan():
     assert daily["submitted_points"] == "0.00,100.00 25.00,66.67 50.00,50.00"
     assert [value for value, _y in daily["ticks"]] == [0, 6, 12]
     assert daily_progress(days, 6)["expected_end"] is None
+
+
+def test_annotators_are_dots_of_hourly_pay_above_each_other_if_they_are_near():
+    strip = pay_strip([16.0, 10.1, 10.0], Decimal(12))
+    assert [(y, is_low) for _x, y, is_low in strip["dots"]] == [(0, True), (10, True), (0, False)]
+    assert (strip["n_low"], strip["axis"].labels) == (2, ["10", "12", "14", "16", "18"])
+    assert strip["floor_x"] == strip["axis"].x(12)
+    assert pay_strip([16.0], None)["floor_x"] == ""
 
 
 def test_money_and_systems_are_only_in_panels_of_those_who_may_see_them(signed_in, users, study):
