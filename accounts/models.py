@@ -49,6 +49,16 @@ class User(AbstractUser):
         return user
 
 
+class CreatedRow(models.Model):
+    created_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+
 class TeamQuerySet(models.QuerySet["Team"]):
     def named(self, slug: str) -> "Team":
         team = self.filter(slug=slug).first()
@@ -197,7 +207,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.standing().filter(expires_at__gt=now, user__is_active=True)
 
 
-class ApiToken(models.Model):
+class ApiToken(CreatedRow):
     """What a program signs in with: a person's, or a team's, which has a user of its own.
 
     The token itself is displayed once; its digest is stored. Made by `accounts.tokens` only.
@@ -218,10 +228,6 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=16, help_text="By which people recognize it.")
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
-    created_by = models.ForeignKey(
-        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from accounts.models import Team
+from accounts.models import CreatedRow, Team
 from annotation.models import Candidate, Study
 from annotation.models.studies import counted
 from annotation.score_settings import LONGEST_SIGNATURE
@@ -208,7 +208,7 @@ class JudgeConnectionQuerySet(models.QuerySet["JudgeConnection"]):
         return self.filter(closed_at=None)
 
 
-class JudgeConnection(models.Model):
+class JudgeConnection(CreatedRow):
     """An endpoint of language models that a team pays for; its key is encrypted under
     ENCRYPTION_KEYS."""
 
@@ -217,10 +217,6 @@ class JudgeConnection(models.Model):
     base_url = models.URLField(_("address"), max_length=255)
     encrypted_key = models.TextField(blank=True, editable=False)
     length_field = models.CharField(max_length=24, default="max_tokens")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
 
     objects = JudgeConnectionQuerySet.as_manager()

@@ -7,14 +7,12 @@ from functools import cached_property
 from math import isnan
 from typing import Any, Self
 
-from django.conf import settings
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
 
+from accounts.models import CreatedRow
 from work.contents import ContentField
-
-USER = settings.AUTH_USER_MODEL
 
 
 class ResultQuerySet(models.QuerySet["Result"]):
@@ -26,7 +24,7 @@ class ResultQuerySet(models.QuerySet["Result"]):
         return self.about(subject).filter(kind=kind).order_by("-number").defer("packed_record")
 
 
-class Result(models.Model):
+class Result(CreatedRow):
     """A computed result, which never changes: the same input and settings are computed once.
 
     One that is computed in several jobs is stored when it is requested, without a record."""
@@ -43,10 +41,6 @@ class Result(models.Model):
     facts = models.JSONField(default=dict, help_text="Counts that pages list, such as n_topics.")
     notes = models.JSONField(default=list, help_text="Warnings for readers: text and code.")
     packed_record = ContentField(null=True, help_text="The record as compressed JSON.")
-    created_by = models.ForeignKey(
-        USER, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, help_text="None while it is computed.")
 
     objects = ResultQuerySet.as_manager()

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from accounts.models import CreatedRow
 from annotation.models import Study
 
 
@@ -15,16 +15,12 @@ class PreviewLinkQuerySet(models.QuerySet["PreviewLink"]):
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
 
-class PreviewLink(models.Model):
+class PreviewLink(CreatedRow):
     """A link that shows a study's pages for annotators without an account. Only the hash of its
     token is stored."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="preview_links")
     token_hash = models.CharField(max_length=64, unique=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
 

@@ -7,13 +7,12 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Self
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import Team
+from accounts.models import CreatedRow, Team
 from annotation.models import Study
 from hits.models.batches import Batch
 
@@ -26,7 +25,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         return self.filter(closed_at=None)
 
 
-class Connection(models.Model):
+class Connection(CreatedRow):
     """A requester account at a marketplace: where it is, and the key to it.
 
     One without a team is the site's own, named after a profile of `hits.endpoints`; its key is
@@ -51,10 +50,6 @@ class Connection(models.Model):
     access_key_id = models.CharField(_("access key"), max_length=128, blank=True)
     encrypted_secret = models.TextField(blank=True, editable=False)
     fees = models.CharField(_("fees"), max_length=8, choices=Fees, default=Fees.NONE)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     failed_at = models.DateTimeField(null=True, blank=True, editable=False)
     problem = models.TextField(
         blank=True, editable=False, help_text="Why nothing could be collected over it last."
@@ -175,7 +170,7 @@ class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
         return self.filter(state__in=Recruitment.LIVE)
 
 
-class Recruitment(models.Model):
+class Recruitment(CreatedRow):
     """A batch's HITs as a study at a recruiter. `key` finds it again at the marketplace, which
     drafts one study under it, however often it is asked to."""
 
@@ -271,10 +266,6 @@ class Recruitment(models.Model):
     n_waiting = models.PositiveIntegerField(
         default=0, help_text="Decisions that the recruiter has not got yet."
     )
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     fetched_at = models.DateTimeField(null=True, blank=True)
 
     objects = RecruitmentQuerySet.as_manager()

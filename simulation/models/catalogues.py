@@ -1,13 +1,12 @@
-from django.conf import settings
 from django.db import models
 
-from accounts.models import Team, TeamRowQuerySet
+from accounts.models import CreatedRow, Team, TeamRowQuerySet
 from work.contents import ContentField
 
 NAME_LENGTH = 128
 
 
-class StoredCatalogue(models.Model):
+class StoredCatalogue(CreatedRow):
     """Drawn items are stored as their number and seed only."""
 
     class Kind(models.TextChoices):
@@ -22,14 +21,6 @@ class StoredCatalogue(models.Model):
     n_items = models.PositiveIntegerField()
     seed = models.PositiveBigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, help_text="Of all that decides what the items are.")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamRowQuerySet.as_manager()
 
@@ -62,7 +53,7 @@ class StoredRecommenderQuerySet(TeamRowQuerySet["StoredRecommender"]):
     team_field = "catalogue__team"
 
 
-class StoredRecommender(models.Model):
+class StoredRecommender(CreatedRow):
     """The checkpoint is that of the last epoch."""
 
     catalogue = models.ForeignKey(
@@ -78,14 +69,6 @@ class StoredRecommender(models.Model):
     checkpoint = ContentField(null=True, blank=True, editable=False)
     sha256 = models.CharField(max_length=64, blank=True, help_text="Of the checkpoint.")
     finished_at = models.DateTimeField(null=True, blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = StoredRecommenderQuerySet.as_manager()
 

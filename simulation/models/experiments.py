@@ -1,15 +1,14 @@
-from django.conf import settings
 from django.contrib.contenttypes.fields import GenericRelation
 from django.db import models
 
-from accounts.models import Team, TeamRowQuerySet
+from accounts.models import CreatedRow, Team, TeamRowQuerySet
 from annotation.models import Study
 from results.models import Result
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
 
 
-class StoredExperiment(models.Model):
+class StoredExperiment(CreatedRow):
     """Targets and a catalogue. Judgments are copied, so that later changes do not affect
     results."""
 
@@ -34,14 +33,6 @@ class StoredExperiment(models.Model):
     sha256 = models.CharField(max_length=64, help_text="Of the judgments.")
     n_targets = models.PositiveIntegerField()
     n_judgments = models.PositiveIntegerField()
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
     versions = GenericRelation(
         Result, "subject_id", "subject_type", related_query_name="experiment"
     )
