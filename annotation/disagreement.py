@@ -174,7 +174,6 @@ COLUMNS = (
 @dataclass(frozen=True)
 class PairTable:
     statistic: str
-    is_kappa: bool
     n_annotators: int
     n_in_matrix: int
     rows: pd.DataFrame
@@ -187,15 +186,17 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
     """
     judgments = frame[frame["question"] == question.name]
     if judgments.empty:
-        return PairTable("", False, 0, 0, pd.DataFrame(columns=COLUMNS))
+        return PairTable("", 0, 0, pd.DataFrame(columns=COLUMNS))
     counts = judgments["annotator"].astype(str).value_counts()
     most = set(counts.index[:MOST_ANNOTATORS])
-    is_kappa = question.level in KAPPA_WEIGHTS
-    rows = _kappas(question, kappas) if is_kappa else _correlations(question, judgments, most)
+    if question.level in KAPPA_WEIGHTS:
+        rows = _kappas(question, kappas)
+    else:
+        rows = _correlations(question, judgments, most)
     in_matrix = rows["annotator_a"].isin(most) & rows["annotator_b"].isin(most)
     statistic = STATISTICS.get(question.level, "Pearson's r")
     rows = rows.assign(in_matrix=in_matrix).reindex(columns=COLUMNS)
-    return PairTable(statistic, is_kappa, len(counts), len(most), rows)
+    return PairTable(statistic, len(counts), len(most), rows)
 
 
 def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,6 @@ either database and with any version of Parquet's library. A frozen frame never 
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from typing import Any
@@ -169,19 +168,8 @@ def candidate_frame(study: Study) -> pd.DataFrame:
 FOLDER = "frames"
 
 
-@dataclass(frozen=True)
-class FrozenFrame:
-    fingerprint: str
-    name: str
-    n_rows: int
-    is_new: bool
-
-
-def freeze_judgments(study: Study) -> FrozenFrame:
-    return freeze_frame(judgment_frame(study))
-
-
-def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
+def freeze_judgments(study: Study) -> dict[str, Any]:
+    frame = judgment_frame(study)
     fingerprint = frame_fingerprint(frame)
     name, storage = _name_of(fingerprint), _storage()
     is_new = not _is_frozen(fingerprint)
@@ -191,7 +179,8 @@ def freeze_frame(frame: pd.DataFrame) -> FrozenFrame:
         content = BytesIO()
         frame.to_parquet(content, index=False, compression="zstd")
         storage.save(name, ContentFile(content.getvalue()))
-    return FrozenFrame(fingerprint, name, len(frame), is_new)
+    facts = {"fingerprint": fingerprint, "name": name}
+    return facts | {"n_rows": len(frame), "is_new": is_new}
 
 
 def read_frozen_frame(fingerprint: str) -> pd.DataFrame:

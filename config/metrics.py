@@ -131,25 +131,21 @@ def _figure(
 def _work(now: datetime) -> Iterator[Metric]:
     queues = backlogs(now)
     states = {
-        (each.queue, state): n
+        (each["queue"], state): each[f"n_{state}"]
         for each in queues
-        for state, n in (
-            ("waiting", each.n_waiting),
-            ("retrying", each.n_retrying),
-            ("running", each.n_running),
-        )
+        for state in ("waiting", "retrying", "running")
     }
     yield _figure("assay_jobs", "Unfinished jobs.", states, ("queue", "state"))
     yield _figure(
         "assay_job_oldest_seconds",
         "The longest that a job waits which could begin.",
-        {(each.queue,): each.oldest_seconds for each in queues},
+        {(each["queue"],): each["oldest_seconds"] for each in queues},
         ("queue",),
     )
     yield _figure(
         "assay_jobs_failed",
         "Jobs that failed within a day.",
-        {(each.queue,): each.n_failed for each in queues},
+        {(each["queue"],): each["n_failed"] for each in queues},
         ("queue",),
     )
     yield _figure(

@@ -111,8 +111,8 @@ def _require_pages(study: Study) -> None:
             code="no_items",
         ),
     )
-    for fault in item_faults(study):
-        raise fault.error
+    for _item, error in item_faults(study):
+        raise error
 
 
 @dataclass(frozen=True)

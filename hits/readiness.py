@@ -13,7 +13,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from annotation.models import Candidate, Study
+from annotation.models import Candidate, Item, Study
 from annotation.protocols.documents import fingerprint as fingerprint_of, plain_document
 from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import current_document
@@ -32,14 +32,7 @@ from work.models import Job
 CHUNK = 20
 
 
-@dataclass(frozen=True)
-class ItemFault:
-    item_id: int
-    key: str
-    error: HitsError
-
-
-def item_faults(study: Study, progress: Progress = silently) -> Iterator[ItemFault]:
+def item_faults(study: Study, progress: Progress = silently) -> Iterator[tuple[Item, HitsError]]:
     document = current_document(study)
     items = study.items.select_related("study", "picture")
     items = items.prefetch_related("candidates__picture", "study__questions")
@@ -47,11 +40,10 @@ def item_faults(study: Study, progress: Progress = silently) -> Iterator[ItemFau
         try:
             html_question(item, document)
         except QuestionTooLarge as error:
-            yield ItemFault(item.pk, item.key, error)
+            yield item, error
         except ValueError as error:
-            yield ItemFault(
-                item.pk,
-                item.key,
+            yield (
+                item,
                 BatchUnfit(
                     _("An item cannot be shown to workers: {error}").format(error=error),
                     code=getattr(error, "code", ""),
@@ -152,8 +144,8 @@ def _funds_at(connection: Connection) -> Funds:
 
 def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     faults = [
-        PageFault(fault.item_id, fault.key, str(fault.error))
-        for fault in item_faults(study, running.progress("item pages"))
+        PageFault(item.pk, item.key, str(error))
+        for item, error in item_faults(study, running.progress("item pages"))
     ]
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
     # Two products of one title are two where their pictures differ.

@@ -176,32 +176,13 @@ def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame)
 ENCODERS = ("embedding", "use")
 
 
-@dataclass(frozen=True)
-class EncoderBias:
-    """A metric's mean over random words, beside its mean over the study's responses.
+def encoder_bias(
+    *, study: Study, scorer: Scorer, n_words: int = 20, seed: int = 0
+) -> dict[str, Any]:
+    """A metric's mean over random words (`bias`), next to its mean over the study's responses.
 
-    The first should be near 0; the second is NaN where the study is not scored with it.
+    The first should be near 0; the second is NaN if the study is not scored with the metric.
     """
-
-    metric: str
-    signature: str
-    bias: float
-    bias_sd: float
-    n_references: int
-    n_words: int
-    seed: int
-    mean: float
-
-
-@dataclass(frozen=True)
-class EncoderPair:
-    first: str
-    second: str
-    r_squared: float
-    n: int
-
-
-def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int = 0) -> EncoderBias:
     references = _references(study)
     signature = signature_of(scorer)
     try:
@@ -216,29 +197,29 @@ def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int =
         raise ModelUnfit(str(error), code=get_code(error)) from error
     scores = score_frame(study)
     own = scores[(scores["metric"] == scorer.name) & (scores["signature"] == signature)]
-    return EncoderBias(
-        metric=scorer.name,
-        signature=signature,
-        bias=control.bias,
-        bias_sd=control.standard_deviation,
-        n_references=control.n_texts,
-        n_words=n_words,
-        seed=seed,
-        mean=float(own["value"].mean()),
-    )
+    return {
+        "metric": scorer.name,
+        "signature": signature,
+        "bias": control.bias,
+        "bias_sd": control.standard_deviation,
+        "n_references": control.n_texts,
+        "n_words": n_words,
+        "seed": seed,
+        "mean": float(own["value"].mean()),
+    }
 
 
-def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[EncoderPair]:
+def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[dict[str, Any]]:
     scores = score_frame(study)
     selected = scores[scores["metric"].isin(metrics)]
     table = selected.pivot(index=["item", "candidate"], columns="signature", values="value")
     return [
-        EncoderPair(
-            first=first,
-            second=second,
-            r_squared=r_squared(table[first].tolist(), table[second].tolist()),
-            n=len(table[[first, second]].dropna()),
-        )
+        {
+            "first": first,
+            "second": second,
+            "r_squared": r_squared(table[first].tolist(), table[second].tolist()),
+            "n": len(table[[first, second]].dropna()),
+        }
         for first, second in combinations(dict.fromkeys(selected["signature"]), 2)
     ]
 

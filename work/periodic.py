@@ -1,6 +1,5 @@
 import logging
 import threading
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -154,18 +153,9 @@ LATE_AFTER = timedelta(minutes=5)
 FAILURES_SHOWN = 20
 
 
-@dataclass(frozen=True)
-class Backlog:
-    queue: str
-    n_waiting: int
-    n_retrying: int
-    n_running: int
-    n_failed: int
-    # Of the job that has waited longest since it could have begun; 0 where none waits.
-    oldest_seconds: float
-
-
-def backlogs(now: datetime) -> list[Backlog]:
+def backlogs(now: datetime) -> list[dict[str, Any]]:
+    """By queue the numbers of jobs, and how long the job has waited that waits longest since it
+    could have begun (0 if none waits)."""
     waiting = Q(pk__in=Job.objects.due(now).values("pk"))
     failed = Q(state=Job.State.FAILED, finished_at__gte=now - timedelta(days=1))
     relevant = Job.objects.filter(Q(state__in=Job.UNFINISHED) | failed).order_by()
@@ -207,10 +197,10 @@ def is_late(now: datetime) -> bool:
     )
 
 
-def _backlog(queue: str, row: dict[str, Any] | None, now: datetime) -> Backlog:
+def _backlog(queue: str, row: dict[str, Any] | None, now: datetime) -> dict[str, Any]:
     if row is None:
-        return Backlog(queue, 0, 0, 0, 0, 0.0)
+        counts = dict.fromkeys(("n_waiting", "n_retrying", "n_running", "n_failed"), 0)
+        return {"queue": queue, **counts, "oldest_seconds": 0.0}
     oldest_at: datetime | None = row.pop("oldest_at")
-    return Backlog(
-        oldest_seconds=max((now - oldest_at).total_seconds(), 0.0) if oldest_at else 0.0, **row
-    )
+    seconds = max((now - oldest_at).total_seconds(), 0.0) if oldest_at else 0.0
+    return row | {"oldest_seconds": seconds}

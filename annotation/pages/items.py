@@ -2,7 +2,7 @@
 A submission in doubt is flagged beside its judgments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.flags import LONGEST_REASON, flag_submissions, unflag_submissions
 from annotation.models import (
-    Annotator,
     Candidate,
     Item,
     Judgment,
@@ -108,22 +107,7 @@ def _submission(request: HttpRequest, slug: str, submission_id: int) -> Submissi
     )
 
 
-@dataclass(frozen=True)
-class CandidateRow:
-    candidate: Candidate
-    values: tuple[str, ...]
-    mean: float | None
-
-
-@dataclass(frozen=True)
-class QuestionTable:
-    question: Question
-    round: int
-    annotators: tuple[Annotator, ...]
-    rows: tuple[CandidateRow, ...]
-
-
-def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[QuestionTable]:
+def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     return [
         _table(question, round, judgments, candidates)
         for (question, round), judgments in group_values(
@@ -138,7 +122,7 @@ def candidates_with_judgments(item: Item, candidates: Sequence[Candidate]) -> li
 
 def _table(
     question: Question, round: int, judgments: list[Judgment], candidates: Sequence[Candidate]
-) -> QuestionTable:
+) -> dict[str, Any]:
     annotators = tuple(dict.fromkeys(judgment.submission.annotator for judgment in judgments))
     values = {(j.candidate_id, j.submission.annotator): j.value for j in judgments}
     rows = []
@@ -146,9 +130,10 @@ def _table(
         row_values = [values.get((candidate.pk, annotator)) for annotator in annotators]
         numbers = [value for value in row_values if value is not None]
         mean = sum(numbers) / len(numbers) if numbers else None
-        texts = tuple(value_text(question, value) for value in row_values)
-        rows.append(CandidateRow(candidate, texts, None if question.categories else mean))
-    return QuestionTable(question, round, annotators, tuple(rows))
+        texts = [value_text(question, value) for value in row_values]
+        shown = None if question.categories else mean
+        rows.append({"candidate": candidate, "values": texts, "mean": shown})
+    return {"question": question, "round": round, "annotators": annotators, "rows": rows}
 
 
 def value_text(question: Question, value: float | None) -> str:

@@ -45,18 +45,6 @@ ITEMS_SHOWN = 1
 
 
 @dataclass(frozen=True)
-class ColumnRow:
-    n: int
-    name: str
-    first: str
-    use: Use | None
-    system: str
-    reason: str
-    # "kept" from an earlier file, "changed" by hand, "unused", or "" as guessed.
-    state: str
-
-
-@dataclass(frozen=True)
 class Preview:
     problems: Sequence[CodedText]
     warnings: Sequence[CodedText]
@@ -129,7 +117,8 @@ class Preview:
         return text.format(n=n) if most else ""
 
 
-def column_rows(upload: Upload) -> list[ColumnRow]:
+def column_rows(upload: Upload) -> list[dict[str, Any]]:
+    """The `state` is "kept" from an earlier file, "changed" by hand, "unused", or "" as guessed."""
     mapping, guessed = ColumnMapping.of(upload.mapping), guess_of(upload)
     columns = [Column(**column) for column in upload.columns]
     reasons = guess_reasons(guessed, columns, upload.n_rows or 0)
@@ -146,8 +135,9 @@ def column_rows(upload: Upload) -> list[ColumnRow]:
                 if upload.is_mapping_known
                 else _("You changed this. The guess was “{use}”.")
             ).format(use=label)
-        system = mapping.system_of(column.name)
-        rows.append(ColumnRow(n, column.name, column.first, use, system, reason, state))
+        row = {"n": n, "name": column.name, "first": column.first, "use": use}
+        row |= {"system": mapping.system_of(column.name), "reason": reason, "state": state}
+        rows.append(row)
     return rows
 
 

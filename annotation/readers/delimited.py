@@ -62,9 +62,9 @@ class TextTable:
             yield from block.rows()
 
     def blocks(self, columns: Sequence[str], on_fault: OnFault) -> Iterator[RowBlock]:
-        scan = scan_text(self.content, self.delimiter)
+        is_regular, longest, _lines = scan_text(self.content, self.delimiter)
         with self.content.open(encoding=text_encoding("utf-8"), newline="") as lines:
-            is_bounded = scan.is_regular and scan.longest_record <= LONGEST_RECORD
+            is_bounded = is_regular and longest <= LONGEST_RECORD
             bounded = None if is_bounded else BoundedLines(self.name, lines)
             records = self._records(
                 csv.reader(bounded or lines, strict=True, delimiter=self.delimiter), bounded
@@ -74,7 +74,7 @@ class TextTable:
                 header = find_header(self.name, first, self.source)
                 require_columns(self.name, header.names, columns, header.line)
                 data = ((each.line, each.cells) for each in first[header.n_records :])
-                is_short = is_bounded and scan.longest_record * ROWS_AT_ONCE <= CHARACTERS_AT_ONCE
+                is_short = is_bounded and longest * ROWS_AT_ONCE <= CHARACTERS_AT_ONCE
                 yield from self._blocks(header, chain(data, records), on_fault, is_short=is_short)
             if failure is not None:
                 raise failure
@@ -174,8 +174,8 @@ class TextTable:
         """
         import pyarrow.csv as pc
 
-        scan = scan_text(self.content, self.delimiter)
-        if not scan.is_regular or scan.longest_record > LONGEST_RECORD:
+        is_regular, longest, lines = scan_text(self.content, self.delimiter)
+        if not is_regular or longest > LONGEST_RECORD:
             return None
         if (header := self._plain_header()) is None:
             return None
@@ -200,7 +200,7 @@ class TextTable:
             )
         except pa.ArrowInvalid:
             return None
-        lines = scan.lines[1:]
+        lines = lines[1:]
         if len(lines) != len(table):
             return None
         return lines, {name: table.column(name).unify_dictionaries() for name in wanted}

@@ -6,7 +6,6 @@ so a record that would fill the memory is refused.
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -158,21 +157,14 @@ def copy_as_utf8(path: Path, name: Path, encoding: str, folder: Path) -> Path:
     return copy
 
 
-@dataclass
-class TextScan:
-    """Measures of a text in UTF-8 as CSV with quotation marks.
+def scan_text(path: Path, delimiter: str) -> tuple[bool, int, np.ndarray]:
+    """Measures of a text in UTF-8 as CSV with quotation marks: whether it is regular, the length
+    of its longest record in bytes, and the lines that records begin on, without blank records.
 
-    `is_regular` is true if every quotation mark opens, closes or is doubled in a quoted cell, and
-    the text has neither NUL nor a return without a line feed. Then each CSV parser reads the same
-    cells. `lines` are the lines that records begin on, without blank records; lengths are in bytes.
+    It is regular if every quotation mark opens, closes or is doubled in a quoted cell, and the
+    text has neither NUL nor a return without a line feed. Then each CSV parser reads the same
+    cells.
     """
-
-    is_regular: bool
-    longest_record: int
-    lines: np.ndarray
-
-
-def scan_text(path: Path, delimiter: str) -> TextScan:
     is_regular, longest, starts = True, 0, []
     n_quotes = n_feeds = position = 0
     # Of the last line feed that ends a record: its position, and its number among all line feeds.
@@ -198,7 +190,7 @@ def scan_text(path: Path, delimiter: str) -> TextScan:
         longest = max(longest, size)
         starts.append(np.array([last_number + 2], np.int32))
     lines = np.concatenate(starts) if starts else np.empty(0, np.int32)
-    return TextScan(is_regular and n_quotes % 2 == 0, longest, lines)
+    return is_regular and n_quotes % 2 == 0, longest, lines
 
 
 def _is_regular(block: np.ndarray, quotes: np.ndarray, n_before: int, delimiter: int) -> bool:

@@ -61,20 +61,11 @@ SIGNS: dict[str, str | Promise] = {
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """Where events are on a line of 120 that begins when the page is accepted."""
-
-    seconds: float
-    marks: Sequence[tuple[str, float]]
-    hidden: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True)
 class EffortNote:
     level: str
     signs: Sequence[str]
     facts: Sequence[str]
-    timeline: Timeline | None = None
+    timeline: dict[str, Any] | None = None
 
     @property
     def title(self) -> str:
@@ -96,7 +87,8 @@ def effort_note(study: Study, submission: Submission) -> EffortNote:
     )
 
 
-def _timeline(effort: Effort) -> Timeline | None:
+def _timeline(effort: Effort) -> dict[str, Any] | None:
+    """Positions of events on a line of 120 that begins when the page is accepted."""
     seconds = effort.total_seconds or effort.reported_seconds
     if not seconds or not effort.events:
         return None
@@ -104,11 +96,11 @@ def _timeline(effort: Effort) -> Timeline | None:
     def x(at: float) -> float:
         return round(LINE_START + LINE_LENGTH * min(at / seconds, 1), 1)
 
-    return Timeline(
-        seconds,
-        marks=[(event[1], x(event[0])) for event in effort.events if event[1] in MARKED],
-        hidden=[(x(since), round(x(to) - x(since), 1)) for since, to in effort.hidden_spans],
-    )
+    return {
+        "seconds": seconds,
+        "marks": [(event[1], x(event[0])) for event in effort.events if event[1] in MARKED],
+        "hidden": [(x(since), round(x(to) - x(since), 1)) for since, to in effort.hidden_spans],
+    }
 
 
 def _level(effort: Effort, signs: Sequence[str]) -> str:

@@ -31,7 +31,6 @@ from hits.pages.terms import (
     SAMPLE,
     THE_REST,
     UNSURE,
-    FurtherRound,
     LaunchForm,
     further_round,
     initial_terms,
@@ -293,7 +292,7 @@ class LaunchView:
         return bool(self.batches and self.draft is not None and not self.n_left)
 
     @cached_property
-    def further_round(self) -> FurtherRound | None:
+    def further_round(self) -> dict[str, Any] | None:
         return None if self.again else further_round(self.batches)
 
     @property

@@ -78,16 +78,6 @@ class RehearsalForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class FindingRow:
-    """`tone` is good, warning or note; `pages` has the addresses of the first items that it names,
-    as annotators see them, by their keys."""
-
-    text: CodedText
-    tone: str
-    pages: dict[str, str]
-
-
-@dataclass(frozen=True)
 class RehearsalStep:
     """What step 1 of Launch shows; `state` is one of those above. Systems are named for those who
     may see them (`is_naming`)."""
@@ -161,7 +151,9 @@ class RehearsalStep:
         return float(self.facts["typical_seconds"]) / 60
 
     @property
-    def findings(self) -> list[FindingRow]:
+    def findings(self) -> list[dict[str, Any]]:
+        """`tone` is good, warning or note; `pages` has the addresses of the first items that it
+        names, as annotators see them, by their keys."""
         record = self.report.record["findings"] if self.report else []
         addresses = {
             key: reverse("console:try-item", args=[self.study.slug, pk])
@@ -175,7 +167,8 @@ class RehearsalStep:
         for finding in record:
             keys = finding.get("items", [])[:MOST_NAMED]
             pages = {key: addresses[key] for key in keys if key in addresses}
-            rows.append(FindingRow(*_finding_in_words(finding), pages))
+            text, tone = _finding_in_words(finding)
+            rows.append({"text": text, "tone": tone, "pages": pages})
         return rows
 
 

@@ -44,12 +44,6 @@ COMPARISONS = [name for name, kind in KINDS.items() if kind.is_comparison]
 
 
 @dataclass(frozen=True)
-class FieldFault:
-    field: str
-    text: str
-
-
-@dataclass(frozen=True)
 class QuestionRow(Fold):
     letter = "q"
     question: ProtocolQuestion
@@ -166,11 +160,12 @@ class ProtocolView:
         return [] if self.is_frozen else freezing_faults(self.study, self.document)
 
     @property
-    def field_faults(self) -> list[FieldFault]:
+    def field_faults(self) -> list[dict[str, str]]:
+        unread = _("A number belongs here. What is typed is not stored.")
         return [
-            FieldFault(name, _("A number belongs here. What is typed is not stored."))
-            for name in self.unread
-        ] + [FieldFault(self._field_of(fault), in_words(fault)) for fault in self.faults]
+            *({"field": name, "text": unread} for name in self.unread),
+            *({"field": self._field_of(one), "text": in_words(one)} for one in self.faults),
+        ]
 
     @cached_property
     def item_findings(self) -> list[Finding]:
@@ -336,7 +331,7 @@ def summarize_checks(checks: Sequence[Check]) -> str:
 def protocol_findings(study: Study) -> Iterator[Finding]:
     newest = max(study.protocols.all(), key=lambda version: version.number, default=None)
     for each in ProtocolView(study, newest, current_document(study)).field_faults:
-        yield Finding(Level.FAULT, each.text, protocol_field=each.field)
+        yield Finding(Level.FAULT, each["text"], protocol_field=each["field"])
 
 
 def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -> ProtocolView:

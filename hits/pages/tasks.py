@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
@@ -111,22 +112,6 @@ def begin_task(
 
 
 @dataclass(frozen=True)
-class TaskChoice:
-    task: Task
-    is_chosen: bool
-    # Why the items do not fit it; "" if they do.
-    problem: str
-
-
-@dataclass(frozen=True)
-class PairChoice:
-    name: str
-    title: StrPromise
-    is_chosen: bool
-    detail: str
-
-
-@dataclass(frozen=True)
 class TaskChoices:
     study: Study
     document: ProtocolDocument
@@ -163,9 +148,13 @@ class TaskChoices:
         }
 
     @property
-    def rows(self) -> list[TaskChoice]:
+    def rows(self) -> list[dict[str, Any]]:
+        """The `problem` is why the items do not fit the task; "" if they do."""
         chosen = task_of(self.document)
-        return [TaskChoice(task, task == chosen, self._problem(task)) for task in TASKS]
+        return [
+            {"task": task, "is_chosen": task == chosen, "problem": self._problem(task)}
+            for task in TASKS
+        ]
 
     def _problem(self, task: Task) -> str:
         is_of_alternatives = self.study.kind == Study.Kind.ALTERNATIVES
@@ -179,7 +168,7 @@ class TaskChoices:
         return ""
 
     @property
-    def pairs(self) -> list[PairChoice]:
+    def pairs(self) -> list[dict[str, Any]]:
         """Designs of pairs, with their HITs; none if items have no more than one pair."""
         if task_of(self.document).name != "pairs" or self.sizes.most < 3:
             return []
@@ -189,19 +178,20 @@ class TaskChoices:
         each_item = ngettext("%(n)d pair per item", "%(n)d pairs per item", balanced.per_item)
         each_item %= {"n": balanced.per_item}
         return [
-            PairChoice(
-                "all",
-                gettext_lazy("All pairs"),
-                own is not None and own.design == "all",
-                _("Each response with each other of its item. %(n)s HITs.") % {"n": f"{of_all:,}"},
-            ),
-            PairChoice(
-                "balanced",
-                gettext_lazy("Balanced pairs"),
-                own is not None and own.design == "balanced",
-                _("%(pairs)s; each pair of systems equally often. %(n)s HITs.")
+            {
+                "name": "all",
+                "title": gettext_lazy("All pairs"),
+                "is_chosen": own is not None and own.design == "all",
+                "detail": _("Each response with each other of its item. %(n)s HITs.")
+                % {"n": f"{of_all:,}"},
+            },
+            {
+                "name": "balanced",
+                "title": gettext_lazy("Balanced pairs"),
+                "is_chosen": own is not None and own.design == "balanced",
+                "detail": _("%(pairs)s; each pair of systems equally often. %(n)s HITs.")
                 % {"pairs": each_item, "n": f"{of_balanced:,}"},
-            ),
+            },
         ]
 
 

@@ -1,7 +1,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -372,28 +371,20 @@ def _hits_per_person(max_per_worker: int | None) -> int:
     return min(max_per_worker or SUGGESTED_HITS_PER_PERSON, MOST_HITS_PER_PERSON)
 
 
-@dataclass(frozen=True)
-class FurtherRound:
-    """Round `number`, in which other annotators judge `n_items` of the `n_asked` items of
-    `batch`'s round again."""
-
-    batch: Batch
-    number: int
-    n_items: int
-    n_asked: int
-
-
-def further_round(batches: Iterable[Batch]) -> FurtherRound | None:
-    """What follows a study's batches (counted by `progressing`): another round on the first one's
-    items, once that has answers."""
+def further_round(batches: Iterable[Batch]) -> dict[str, Any] | None:
+    """What follows a study's batches (counted by `progressing`): round `number`, in which other
+    annotators judge `n_items` of the first round's `n_asked` items, once that has answers."""
     ordered = sorted(batches, key=lambda batch: (batch.round, -batch.pk))
     first = [batch for batch in ordered if batch.round == ordered[0].round]
     if not any(batch.n_collected for batch in first):
         return None
     n_asked = items_of_round(first[0].study_id, first[0].round).count()
-    return FurtherRound(
-        first[0], ordered[-1].round + 1, _second_round_size(first[0], n_asked), n_asked
-    )
+    return {
+        "batch": first[0],
+        "number": ordered[-1].round + 1,
+        "n_items": _second_round_size(first[0], n_asked),
+        "n_asked": n_asked,
+    }
 
 
 def _second_round_size(batch: Batch, n_items: int) -> int:

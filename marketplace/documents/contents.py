@@ -161,22 +161,14 @@ CONTENT = ("Title", "Text", "List", "Binary", "EmbeddedBinary", "FormattedConten
 
 
 @dataclass(frozen=True)
-class Media:
-    kind: str  # image, audio or video
-    url: str
-    alternative: str
-    width: int  # pixels; 0 leaves it to the file
-    height: int
-
-
-@dataclass(frozen=True)
 class Content:
-    # `html` is sanitised.
+    # `html` is sanitised. `media` has the kind (image, audio or video), url, alternative, and the
+    # width and height in pixels; 0 leaves them to the file.
     kind: Literal["title", "text", "list", "media", "formatted"]
     text: str = ""
     items: tuple[str, ...] = ()
     html: str = ""
-    media: Media | None = None
+    media: dict[str, str | int] | None = None
 
 
 def read_contents(element: Element) -> tuple[Content, ...]:
@@ -202,19 +194,19 @@ def read_content(element: Element) -> Content:
     return Content("title" if kind == "Title" else "text", text=text)
 
 
-def _media(element: Element) -> Media:
+def _media(element: Element) -> dict[str, str | int]:
     children = Children(element)
     mime_type = Children(children.one("MimeType", "EmbeddedMimeType"))
     kind, _ = mime_type.text("Type", "image"), mime_type.text("SubType", "")
     mime_type.finish()
     url = children.text("DataURL")
-    media = Media(
-        kind,
-        url,
-        children.text("AltText", ""),
-        children.number("Width", 0),
-        children.number("Height", 0),
-    )
+    media: dict[str, str | int] = {
+        "kind": kind,
+        "url": url,
+        "alternative": children.text("AltText", ""),
+        "width": children.number("Width", 0),
+        "height": children.number("Height", 0),
+    }
     children.finish()
     require(
         kind in ("image", "audio", "video"),

@@ -236,7 +236,7 @@ def _option(element: Element) -> Option:
     identifier = _identifier(children.text("SelectionIdentifier"))
     content = read_content(children.one("Text", "FormattedContent", "Binary", "EmbeddedBinary"))
     children.finish()
-    text = content.text or (content.media.alternative if content.media else "") or identifier
+    text = content.text or str((content.media or {}).get("alternative") or identifier)
     return Option(identifier, content, text)
 
 

@@ -78,17 +78,7 @@ def _usd_per_hour(hit_type: HitType, seconds: int) -> Decimal:
 # How a requester has treated workers: what share was approved, how soon, and what an hour paid.
 
 
-@dataclass(frozen=True)
-class RequesterRecord:
-    # The median of workers' medians, so that one worker does not decide alone.
-    percent_approved: int
-    median_review_seconds: int
-    usd_per_hour: Decimal
-    n_decided: int
-    n_workers: int
-
-
-def requester_record(requester: Requester) -> RequesterRecord | None:
+def requester_record(requester: Requester) -> dict[str, Decimal | int] | None:
     """A record of the newest decided assignments; None with fewer than ten workers. Participants
     are decided on and paid elsewhere, so they are left out."""
     here = Assignment.objects.of(requester).filter(
@@ -114,10 +104,11 @@ def requester_record(requester: Requester) -> RequesterRecord | None:
         n_approved += status == Assignment.Status.APPROVED
     if len(hourly) < FEWEST_WORKERS or not reviews:
         return None
-    return RequesterRecord(
-        percent_approved=100 * n_approved // n_decided,
-        median_review_seconds=max(0, round(median(reviews))),
-        usd_per_hour=median(median(each) for each in hourly.values()).quantize(CENT),
-        n_decided=n_decided,
-        n_workers=len(hourly),
-    )
+    return {
+        "percent_approved": 100 * n_approved // n_decided,
+        "median_review_seconds": max(0, round(median(reviews))),
+        # The median of workers' medians, so that one worker does not decide alone.
+        "usd_per_hour": median(median(each) for each in hourly.values()).quantize(CENT),
+        "n_decided": n_decided,
+        "n_workers": len(hourly),
+    }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -51,19 +52,11 @@ class PassMark:
 
 
 @dataclass(frozen=True)
-class ExplainedAnswer:
-    question: FormQuestion
-    chosen: str
-    is_right: bool
-    explanation: str
-
-
-@dataclass(frozen=True)
 class GradedTest:
     grade: int
     marks: tuple[PassMark, ...]
     n_attempts: int
-    answers: tuple[ExplainedAnswer, ...]
+    answers: list[dict[str, Any]]
 
     @property
     def phrase(self) -> str:
@@ -138,25 +131,25 @@ def latest_result(
     )
     # The right answers of a failed test would be the answers of its next attempt.
     can_repeat = qualification_type.retry_delay_seconds is not None
-    return replace(result, answers=()) if can_repeat and not result.is_passed else result
+    return replace(result, answers=[]) if can_repeat and not result.is_passed else result
 
 
-def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
+def _explained(request: QualificationRequest) -> list[dict[str, Any]]:
     explanations = read_explanations(request.answer_key)
     if not explanations:
-        return ()
+        return []
     keys = {each.identifier: each for each in parse_answer_key(request.answer_key).questions}
     answers = read_given_answers(request.answer)
-    return tuple(
-        ExplainedAnswer(
-            question=question,
-            chosen=_chosen(question, answers.get(question.identifier, ())),
-            is_right=_is_right(keys[question.identifier], answers.get(question.identifier, ())),
-            explanation=explanations[question.identifier],
-        )
+    return [
+        {
+            "question": question,
+            "chosen": _chosen(question, answers.get(question.identifier, ())),
+            "is_right": _is_right(keys[question.identifier], answers.get(question.identifier, ())),
+            "explanation": explanations[question.identifier],
+        }
         for question in parse_question_form(request.test).questions
         if question.identifier in explanations and question.identifier in keys
-    )
+    ]
 
 
 def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:

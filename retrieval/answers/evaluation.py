@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _, gettext_noop, ngettext
 
-from console.chart_values import Axis, Span
+from console.chart_values import Axis
 from console.templatetags.numbers import p_text, percent
 from error_codes import CodedText
 from presentation.documents import Column, Number, P, Table
@@ -199,15 +199,6 @@ RUN, MEASURE = (
 )
 
 
-@dataclass(frozen=True)
-class MeanRow:
-    result: RunResult
-    span: Span | None
-    value: str
-    interval: str
-    complete: str
-
-
 class EvaluationView:
     table_forms = tuple(TABLE_FORMS)
 
@@ -244,15 +235,15 @@ class EvaluationView:
         return Axis(0.0, max([1.0, *limits]), 0.25)
 
     @cached_property
-    def means(self) -> list[MeanRow]:
+    def means(self) -> list[dict[str, Any]]:
         return [
-            MeanRow(
-                row,
-                span=self.axis.span(row.mean, row.ci_low, row.ci_high),
-                value=format_number(row.mean),
-                interval=format_interval(row.ci_low, row.ci_high),
-                complete=format_number(row.mean_complete),
-            )
+            {
+                "result": row,
+                "span": self.axis.span(row.mean, row.ci_low, row.ci_high),
+                "value": format_number(row.mean),
+                "interval": format_interval(row.ci_low, row.ci_high),
+                "complete": format_number(row.mean_complete),
+            }
             for row in self.results
         ]
 

@@ -164,11 +164,11 @@ class Conclusions:
         text = _("{run}: {measure} {mean} {interval}, on {n} topics.")
         for row in view.means:
             yield text.format(
-                run=row.result.run.name,
+                run=row["result"].run.name,
                 measure=view.measure.name,
-                mean=row.value,
-                interval=row.interval,
-                n=f"{row.result.n_topics:,}",
+                mean=row["value"],
+                interval=row["interval"],
+                n=f"{row['result'].n_topics:,}",
             )
         yield from (str(note) for note in view.rows.notes)
 

@@ -142,7 +142,7 @@ def judged_study() -> models.Study:
 def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     study = judged_study()
     frozen = frames.freeze_judgments(study)
-    path = objects / frozen.name
+    path = objects / frozen["name"]
     content = path.read_bytes()
     frame = pd.read_parquet(path)
     frame.loc[0, "value"] = 99.0
@@ -151,9 +151,9 @@ def test_a_frame_that_was_changed_is_refused_and_frozen_anew(objects):
     for damaged in (path.read_bytes(), b"", content[:400]):
         path.write_bytes(damaged)
         with refused(exceptions.FrameUnfit, "changed"):
-            frames.read_frozen_frame(frozen.fingerprint)
+            frames.read_frozen_frame(frozen["fingerprint"])
     assert frames.freeze_judgments(study) == frozen
-    assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6
+    assert len(frames.read_frozen_frame(frozen["fingerprint"])) == 6
     with refused(exceptions.FrameUnfit, "unknown"):
         frames.read_frozen_frame("0" * 64)
     with refused(exceptions.FrameUnfit, "not_fingerprint"):
@@ -165,12 +165,12 @@ def test_judgments_are_frozen_once_and_read_back_as_they_were(objects):
     frozen = json.loads(importing.command_output("freeze_judgments", "judged", "--json"))
     assert (frozen["n_rows"], frozen["is_new"]) == (6, True)
     assert (objects / frozen["name"]).stat().st_size > 0
-    assert frames.freeze_judgments(study).is_new is False
+    assert frames.freeze_judgments(study)["is_new"] is False
     frame = frames.read_frozen_frame(frozen["fingerprint"])
     pd.testing.assert_frame_equal(frame, frames.judgment_frame(study), check_categorical=False)
     # What changes has another fingerprint; the frozen frame stays.
     models.Judgment.objects.filter(value=50).update(value=51)
-    assert frames.freeze_judgments(study).fingerprint != frozen["fingerprint"]
+    assert frames.freeze_judgments(study)["fingerprint"] != frozen["fingerprint"]
     assert len(list(objects.glob("frames/*/*.parquet"))) == 2
     assert frames.read_frozen_frame(frozen["fingerprint"])["value"].max() == 50
 
@@ -200,10 +200,10 @@ def test_they_are_frozen_in_a_bucket(settings, monkeypatch):
         client = boto3.client("s3")
         client.create_bucket(Bucket="lab")
         frozen = frames.freeze_judgments(judged_study())
-        assert frames.freeze_judgments(models.Study.objects.get(slug="judged")).is_new is False
+        assert frames.freeze_judgments(models.Study.objects.get(slug="judged"))["is_new"] is False
         (stored,) = client.list_objects_v2(Bucket="lab")["Contents"]
-        assert stored["Key"] == f"assay/{frozen.name}"
-        assert len(frames.read_frozen_frame(frozen.fingerprint)) == 6
+        assert stored["Key"] == f"assay/{frozen['name']}"
+        assert len(frames.read_frozen_frame(frozen["fingerprint"])) == 6
 
 
 @pytest.mark.parametrize("url", ["ftp://lab/x", "s3://", "s3://key:secret@lab/x", "lab"])

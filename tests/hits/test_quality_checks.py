@@ -369,11 +369,11 @@ def test_equal_values_are_next_to_each_other_and_the_page_has_a_time_line(client
         others.update(value=50)
     page = desk(study, submission.assignment)
     timeline = page.context["effort"].timeline
-    assert [kind for kind, _x in timeline.marks] == ["input", "paste", "typing"]
-    places = [x for _kind, x in timeline.marks]
+    assert [kind for kind, _x in timeline["marks"]] == ["input", "paste", "typing"]
+    places = [x for _kind, x in timeline["marks"]]
     assert 6 <= places[0] < places[1] < places[2] == 114
-    assert timeline.seconds == submission.seconds
-    [(start, width)] = timeline.hidden
+    assert timeline["seconds"] == submission.seconds
+    [(start, width)] = timeline["hidden"]
     assert start + width / 2 == pytest.approx(6 + 108 * 8 / submission.seconds, abs=0.2)
     question = study.questions.first()
     dots = [one["x"] for one in evidence._dots(question, [50, 50, 50, 100])]

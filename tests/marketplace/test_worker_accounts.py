@@ -440,9 +440,9 @@ def test_fewer_than_ten_workers_make_no_record(mturk, requester, make_worker):
 def test_ten_workers_make_a_record(mturk, requester, make_worker, browser_of):
     decide(mturk, requester, make_worker, 10)
     record = wages.requester_record(requester)
-    assert (record.percent_approved, record.n_decided, record.n_workers) == (90, 10, 10)
-    assert 7200 <= record.median_review_seconds < 7260
-    assert str(record.usd_per_hour) == "25.20"  # 0.63 for 90 seconds
+    assert (record["percent_approved"], record["n_decided"], record["n_workers"]) == (90, 10, 10)
+    assert 7200 <= record["median_review_seconds"] < 7260
+    assert str(record["usd_per_hour"]) == "25.20"  # 0.63 for 90 seconds
     other = mturk.create_hit(**HIT | {"Title": "Another"})["HIT"]
     page = browser_of(make_worker("visitor")).get(f"/worker/hits/{other['HITId']}/")
     assert page.context["record"] == record

@@ -50,28 +50,13 @@ from validation.result_kinds.validation import (
 
 
 @dataclass(frozen=True)
-class Bar:
-    label: str
-    n: int
-    share: str
-    x: str
-    width: str
-    y: str
-    height: str
-    # Where its share begins in a bar of all shares, the share, and its color of five.
-    left: str
-    part: str
-    step: int
-
-
-@dataclass(frozen=True)
 class Distribution:
     system: str
-    bars: list[Bar]
+    bars: list[dict[str, Any]]
 
     @property
     def words(self) -> str:
-        return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
+        return "; ".join(f"{bar['label']}: {bar['share']}" for bar in self.bars if bar["n"])
 
 
 def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distribution]:
@@ -81,23 +66,24 @@ def distributions_of(bins: Sequence[Bin], systems: Sequence[str]) -> list[Distri
     return [Distribution(name, _bars(of_system[name])) for name in names]
 
 
-def _bars(bins: Sequence[Bin]) -> list[Bar]:
+def _bars(bins: Sequence[Bin]) -> list[dict[str, Any]]:
     total = sum(one.n for one in bins) or 1
     most = max(one.n for one in bins) or 1
     width = 100 / len(bins)
     return [
-        Bar(
-            label=one.label,
-            n=one.n,
-            share=percent(one.n / total),
-            x=f"{at * width + width * 0.1:.2f}%",
-            width=f"{width * 0.8:.2f}%",
-            y=f"{100 - 100 * one.n / most:.2f}%",
-            height=f"{100 * one.n / most:.2f}%",
-            left=f"{100 * sum(each.n for each in bins[:at]) / total:.2f}%",
-            part=f"{100 * one.n / total:.2f}%",
-            step=1 + round(4 * at / max(len(bins) - 1, 1)),
-        )
+        {
+            "label": one.label,
+            "n": one.n,
+            "share": percent(one.n / total),
+            "x": f"{at * width + width * 0.1:.2f}%",
+            "width": f"{width * 0.8:.2f}%",
+            "y": f"{100 - 100 * one.n / most:.2f}%",
+            "height": f"{100 * one.n / most:.2f}%",
+            # Where its share begins in a bar of all shares, the share, and its color of five.
+            "left": f"{100 * sum(each.n for each in bins[:at]) / total:.2f}%",
+            "part": f"{100 * one.n / total:.2f}%",
+            "step": 1 + round(4 * at / max(len(bins) - 1, 1)),
+        }
         for at, one in enumerate(bins)
     ]
 
@@ -113,23 +99,6 @@ class SystemRow:
     def place(self) -> str:
         low, high = self.record.rank_low, self.record.rank_high
         return f"{low}" if low == high else _("%(low)d to %(high)d") % {"low": low, "high": high}
-
-
-@dataclass(frozen=True)
-class PairRow:
-    first: str
-    second: str
-    difference: str
-    p: str
-    is_decided: bool
-
-
-@dataclass(frozen=True)
-class PartTable:
-    title: str
-    finding: str
-    columns: list[str]
-    rows: list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -276,16 +245,21 @@ class HumanResultsView:
         )
 
     @property
-    def pairs(self) -> list[PairRow]:
+    def pairs(self) -> list[dict[str, Any]]:
         order = {one.system: at for at, one in enumerate(self.standing.systems)}
         rows = []
         for pair in self.standing.pairs:
             is_turned = order.get(pair.a, 0) > order.get(pair.b, 0)
             first, second = (pair.b, pair.a) if is_turned else (pair.a, pair.b)
-            difference = self.scale.difference(pair, -1.0 if is_turned else 1.0)
-            decided = is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
-            p = "–" if pair.p_adjusted is None else p_text(pair.p_adjusted)
-            rows.append(PairRow(first, second, difference, p, decided))
+            rows.append(
+                {
+                    "first": first,
+                    "second": second,
+                    "difference": self.scale.difference(pair, -1.0 if is_turned else 1.0),
+                    "p": "–" if pair.p_adjusted is None else p_text(pair.p_adjusted),
+                    "is_decided": is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b),
+                }
+            )
         return rows
 
     @cached_property
@@ -299,7 +273,7 @@ class HumanResultsView:
         return distributions_of(self._bins, [one.system for one in self.standing.systems])
 
     @property
-    def parts(self) -> list[PartTable]:
+    def parts(self) -> list[dict[str, Any]]:
         titles = {
             UNFLAGGED: ngettext(
                 "Without the %(n)s flagged submission",
@@ -312,7 +286,7 @@ class HumanResultsView:
         }
         return [table for scope in titles if (table := self._part_table(scope, titles[scope]))]
 
-    def _part_table(self, scope: str, title: str) -> PartTable | None:
+    def _part_table(self, scope: str, title: str) -> dict[str, Any] | None:
         names = [
             by for name, at, by in self.results.systems if (name, at) == (self.question, scope)
         ]
@@ -321,12 +295,15 @@ class HumanResultsView:
         parts = [self.standing, *(self._part(scope, by) for by in names)]
         labels = {UNFLAGGED: [_("Without them")], CONDITION: names}
         versions = [_("Version %(n)s") % {"n": by} for by in names]
-        rows = [
-            (one.system or _("all candidates"), [_cell(part, one.system) for part in parts])
-            for one in self.standing.systems
-        ]
-        columns = [_("All"), *labels.get(scope, versions)]
-        return PartTable(title, _finding(self.standing, parts[1:], names), columns, rows)
+        return {
+            "title": title,
+            "finding": _finding(self.standing, parts[1:], names),
+            "columns": [_("All"), *labels.get(scope, versions)],
+            "rows": [
+                (one.system or _("all candidates"), [_cell(part, one.system) for part in parts])
+                for one in self.standing.systems
+            ],
+        }
 
     @cached_property
     def lowest(self) -> list[tuple[LowestCandidate, Candidate]]:

@@ -111,13 +111,6 @@ class BestMetrics(MetricsAnswer):
 
 
 @dataclass(frozen=True)
-class ChartText:
-    name: str
-    title: str
-    words: str
-
-
-@dataclass(frozen=True)
 class TableRow:
     question: str
     metric: str
@@ -247,7 +240,7 @@ class ValidationView:
         }
 
     @cached_property
-    def charts(self) -> dict[str, ChartText]:
+    def charts(self) -> dict[str, dict[str, str]]:
         texts = {name: text(self) for name, text in TEXTS.items()}
         return {name.replace("-", "_"): one for name, one in texts.items() if one is not None}
 
@@ -311,11 +304,12 @@ def _scatter(view: ValidationView) -> Figure | None:
     return None if rows is None else scatter_figure(view.results, view.question, view.metric, rows)
 
 
-def _scatter_text(view: ValidationView) -> ChartText | None:
+def _scatter_text(view: ValidationView) -> dict[str, str] | None:
     words = view.results.scatter_words(view.question, *view.source)
     if words is None:
         return None
-    return ChartText("scatter", scatter_caption(view.question, view.metric), words)
+    title = scatter_caption(view.question, view.metric)
+    return {"name": "scatter", "title": title, "words": words}
 
 
 Draw = Callable[[ValidationView], Figure | None]
@@ -328,12 +322,12 @@ CHARTS: dict[str, Draw] = {
 }
 
 
-def _chart_text(view: ValidationView, *, name: str) -> ChartText | None:
+def _chart_text(view: ValidationView, *, name: str) -> dict[str, str] | None:
     figure = CHARTS[name](view)
-    return None if figure is None else ChartText(name, figure.caption, figure.words)
+    return figure and {"name": name, "title": figure.caption, "words": figure.words}
 
 
-TEXTS: dict[str, Callable[[ValidationView], ChartText | None]] = {
+TEXTS: dict[str, Callable[[ValidationView], dict[str, str] | None]] = {
     name: partial(_chart_text, name=name) for name in CHARTS
 } | {"scatter": _scatter_text}
 TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {

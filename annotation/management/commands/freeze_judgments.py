@@ -1,5 +1,4 @@
 import json
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -22,7 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         frozen = freeze_judgments(Study.objects.named(study))
         if options["json"]:
-            self.stdout.write(json.dumps(asdict(frozen)))
+            self.stdout.write(json.dumps(frozen))
             return
-        how = "" if frozen.is_new else ", as it was frozen before"
-        self.stdout.write(f"{frozen.name}: {count_of(frozen.n_rows, 'judgment')}{how}.")
+        how = "" if frozen["is_new"] else ", as it was frozen before"
+        self.stdout.write(f"{frozen['name']}: {count_of(frozen['n_rows'], 'judgment')}{how}.")

@@ -38,19 +38,18 @@ class Command(BaseCommand):
         pairs = encoder_pairs(checked)
         if options["json"]:
             record = {
-                "random_words": [plain_values(vars(bias)) for bias in biases],
-                "pairs": [plain_values(vars(pair)) for pair in pairs],
+                "random_words": [plain_values(bias) for bias in biases],
+                "pairs": [plain_values(pair) for pair in pairs],
             }
             self.stdout.write(json.dumps(record, indent=1))
         else:
             lines = [
-                f"{one.metric}: random words score {one.bias:+.3f} (sd {one.bias_sd:.3f}, "
-                f"{one.n_references} references), the responses {one.mean:+.3f} ({one.signature})."
+                "{metric}: random words score {bias:+.3f} (sd {bias_sd:.3f}, {n_references} "
+                "references), the responses {mean:+.3f} ({signature}).".format(**one)
                 for one in biases
             ]
             lines += [
-                f"R squared {one.r_squared:.3f} over {one.n} responses: "
-                f"{one.first} and {one.second}."
+                "R squared {r_squared:.3f} over {n} responses: {first} and {second}.".format(**one)
                 for one in pairs
             ]
             self.stdout.write("\n".join(lines))

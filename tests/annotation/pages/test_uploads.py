@@ -174,7 +174,7 @@ def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa):
     # The preview alone is sent, with what is wrong at each cell, and the reason of each column.
     assert 'id="mapping"' not in answer.content.decode()
     assert 'id="why-1" hx-swap-oob="true"' in answer.content.decode()
-    states = [column.state for column in answer.context["columns"]]
+    states = [column["state"] for column in answer.context["columns"]]
     assert states == ["", "changed", "", "", "changed"]
     assert (3, "latency", "4") in places(answer.context["preview"].faults)
     wrong = mapping_of(model="", response="", history="", latency="")
@@ -209,7 +209,7 @@ def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa):
     assert Upload.objects.get().mapping["uses"]["history"] == "reference"
     assert Upload.objects.get().is_mapping_known
     assert show(rosa).context["is_stored"]
-    assert [each.state for each in show(rosa).context["columns"]][1] == "kept"
+    assert [each["state"] for each in show(rosa).context["columns"]][1] == "kept"
     # It is kept when it is changed, whether or not the import succeeds, unless it makes no items.
     rosa.post(to("upload-map"), mapping_of(history="condition", latency="context"))
     rosa.post(to("upload-map"), mapping_of(response=""))

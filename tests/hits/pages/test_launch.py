@@ -423,7 +423,7 @@ def test_what_the_protocols_form_refuses_holds_the_launch_in_its_words(rosa, stu
     (one,) = answer.context["view"].faults
     editor = rosa.get(reverse("console:protocol", args=[study.slug])).context["view"]
     assert [(one.protocol_field, one.message)] == [
-        (each.field, each.text) for each in editor.field_faults
+        (each["field"], each["text"]) for each in editor.field_faults
     ]
     link = reverse("console:protocol", args=[study.slug]) + "#q0-low_label"
     assert f'href="{link}"' in answer.content.decode()

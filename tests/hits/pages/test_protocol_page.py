@@ -78,7 +78,7 @@ def show(browser: Client, study: Study, **query: Any) -> Any:
 
 
 def faults_on(answer: Any) -> dict[str, str]:
-    return {one.field: str(one.text) for one in answer.context["view"].field_faults}
+    return {one["field"]: str(one["text"]) for one in answer.context["view"].field_faults}
 
 
 def tree(answer: Any) -> Any:
@@ -225,7 +225,7 @@ def test_a_task_brings_its_questions_and_pairs_and_keeps_what_was_written(rosa, 
     assert (document.title, document.consent) == (before.title, before.consent)
     assert document.qualifications == before.qualifications
     tasks = show(rosa, study).context["view"].tasks
-    assert [(each.name, each.is_chosen) for each in tasks.pairs] == [
+    assert [(each["name"], each["is_chosen"]) for each in tasks.pairs] == [
         ("all", True),
         ("balanced", False),
     ]
@@ -237,7 +237,9 @@ def test_a_task_brings_its_questions_and_pairs_and_keeps_what_was_written(rosa, 
     assert current_document(study) == before
     assert study.items.first().candidates.count() == 3
     assert {
-        each.task.name for each in show(rosa, study).context["view"].tasks.rows if each.problem
+        each["task"].name
+        for each in show(rosa, study).context["view"].tasks.rows
+        if each["problem"]
     } == {"select"}
 
 

@@ -83,7 +83,7 @@ def test_results_need_no_metric_and_begin_with_a_plain_answer(look, researcher):
     assert re.search(rf"beta .*gamma .*38\.\d {limits}.*\balpha .*{number} {limits}", better)
     assert re.search(r"p < 0\.001\b.* 3 ", better)
     assert re.search(r"(alpha|gamma) .*\1 .*\d\.\d \[−\d\.\d, \d\.\d\]", undecided)
-    assert [pair.is_decided for pair in view.pairs].count(True) == 2
+    assert [pair["is_decided"] for pair in view.pairs].count(True) == 2
     assert view.rows[0].record.system == "beta"
     assert [(row.record.rank_low, row.record.rank_high) for row in view.rows[1:]] == [(2, 3)] * 2
     for part in (view.answer, better, undecided):
@@ -108,9 +108,9 @@ def test_flagged_work_and_conditions_are_set_beside_the_whole(look, researcher):
     view = view_of(look(study))
     assert view.results.record["n_flagged"] == 1
     unflagged, by_condition = view.parts
-    assert len(unflagged.columns) == 2
-    assert by_condition.columns[1:] == ["calm", "loud"]
-    assert by_condition.rows[0][0] == "beta"
+    assert len(unflagged["columns"]) == 2
+    assert by_condition["columns"][1:] == ["calm", "loud"]
+    assert by_condition["rows"][0][0] == "beta"
     assert {row.system for row, _candidate in view.lowest} == {"alpha", "gamma", "beta"}
 
 
@@ -271,7 +271,7 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(look, researcher):
     [pair] = (RatedPairRecord(**row) for row in stored_rows(study, "pairs"))
     assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
     [row] = view_of(page).pairs
-    assert re.search(r"\b33\b", row.difference)
+    assert re.search(r"\b33\b", row["difference"])
     assert re.search(r"\b33\b", " ".join(view_of(page).verdict.sentences))
     study = clear_study(researcher)
     study.questions.update(level="ordinal")
