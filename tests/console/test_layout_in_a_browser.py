@@ -164,6 +164,20 @@ def test_a_drawn_interval_has_its_scale_in_sight(page, researcher, width):
         lines = table.locator("svg.span").first.locator("line.tick, line.zero").all()
         assert centres == pytest.approx([middle(one) for one in lines], abs=4)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Buttons below the last fold keep a distance from its rule, and simulated answers are a badge.
+    bottom, top = (
+        page.locator(where).last.evaluate(f"node => node.getBoundingClientRect().{edge}")
+        for where, edge in (("#content details.fold", "bottom"), ("#content .fold + p .btn", "top"))
+    )
+    assert top - bottom >= 12
+
+
+def test_every_table_with_drawn_intervals_has_the_numbers_of_its_axis():
+    paths = Path(settings.BASE_DIR).glob("*/templates/**/*.html")
+    texts = {path: path.read_text() for path in paths}
+    drawn = {path for path, text in texts.items() if 'class="spans' in text}
+    assert len(drawn) >= 4
+    assert [path for path in drawn if "console/_ticks.html" not in texts[path]] == []
 
 
 def middle(locator):
