@@ -324,7 +324,9 @@ CHARTS: dict[str, Draw] = {
 
 def _chart_text(view: ValidationView, *, name: str) -> dict[str, str] | None:
     figure = CHARTS[name](view)
-    return figure and {"name": name, "title": figure.caption, "words": figure.words}
+    if figure is None:
+        return None
+    return {"name": name, "title": figure.caption, "words": figure.words}
 
 
 TEXTS: dict[str, Callable[[ValidationView], dict[str, str] | None]] = {
