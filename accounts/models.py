@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.exceptions import TeamUnknown, UserUnknown
 from accounts.names import require_visible
 from accounts.roles import SYSTEM_VIEWERS, Permission, Role, permissions_in_scopes
+from work.models import BaseRow
 
 
 class User(AbstractUser):
@@ -49,7 +50,7 @@ class User(AbstractUser):
         return user
 
 
-class CreatedRow(models.Model):
+class CreatedRow(BaseRow):
     created_by = models.ForeignKey(
         User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -73,7 +74,7 @@ class TeamQuerySet(models.QuerySet["Team"]):
         return self.filter(pk__in=Membership.objects.filter(user=user.pk).values("team"))
 
 
-class Team(models.Model):
+class Team(BaseRow):
     name = models.CharField(_("name"), max_length=80)
     slug = models.SlugField(max_length=80, unique=True)
     wage_floor_usd = models.DecimalField(
@@ -97,11 +98,8 @@ class Team(models.Model):
     class Meta:
         ordering = ["name", "pk"]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Membership(models.Model):
+class Membership(BaseRow):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(_("role"), max_length=12, choices=Role)
@@ -112,9 +110,6 @@ class Membership(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["team", "user"], name="one_role_a_member"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.user}, {self.role} of {self.team}"
 
 
 RowOfTeam = TypeVar("RowOfTeam", bound=models.Model)
@@ -149,7 +144,7 @@ def chain_of(team: Team | None) -> str:
     return f"team:{team.pk}" if team else "site"
 
 
-class AuditChain(models.Model):
+class AuditChain(BaseRow):
     """The end of a chain of audit entries: who appends locks it, and a cut-off end is noticed."""
 
     name = models.CharField(max_length=24, primary_key=True)
@@ -158,11 +153,8 @@ class AuditChain(models.Model):
     seal = models.CharField(max_length=64, help_text="Of the end at the sealed length.")
     sealed_length = models.PositiveBigIntegerField(default=0)
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class AuditEntry(models.Model):
+class AuditEntry(BaseRow):
     """Something that was done: who, what, to what. Written by `accounts.audit.record` only.
 
     Each holds the hash of the one before, so that a changed or missing entry breaks the chain.
@@ -191,9 +183,6 @@ class AuditEntry(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["chain", "position"], name="audit_position_once"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.chain} {self.position}: {self.action} {self.subject}".strip()
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -236,9 +225,6 @@ class ApiToken(CreatedRow):
 
     class Meta:
         ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"
 
     @property
     def permissions(self) -> frozenset[Permission]:

@@ -1,8 +1,10 @@
 from django.conf import settings
 from django.db import models
 
+from work.models import BaseRow
 
-class PagePreferences(models.Model):
+
+class PagePreferences(BaseRow):
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="page_preferences"
     )
@@ -13,11 +15,8 @@ class PagePreferences(models.Model):
     class Meta:
         verbose_name_plural = "page preferences"
 
-    def __str__(self) -> str:
-        return f"preferences of {self.user}"
 
-
-class StoredAnswer(models.Model):
+class StoredAnswer(BaseRow):
     """What the API answered to a write under an idempotency key, for whoever sends it again."""
 
     holder = models.CharField(max_length=40, help_text="A token, or a person by session.")
@@ -38,6 +37,3 @@ class StoredAnswer(models.Model):
                 fields=["holder", "address", "key"], name="one_answer_under_a_key"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.address} under {self.key}"

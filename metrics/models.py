@@ -9,17 +9,14 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from accounts.models import CreatedRow, Team
-from annotation.models import Candidate, Study
+from annotation.models import Candidate, Study, StudyRowQuerySet
 from annotation.models.studies import counted
 from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
-from work.models import Leased
+from work.models import BaseRow, Leased
 
 
-class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(study=study)
-
+class ScoringRunQuerySet(StudyRowQuerySet["ScoringRun"]):
     def counted(self) -> Self:
         """With `n_scores` and, among them, `n_undefined`."""
         return self.annotate(
@@ -138,7 +135,7 @@ class ScoringRun(Leased):
         return [CodedText(warning_text(code, *counts), code) for code, counts in rows]
 
 
-class Score(models.Model):
+class Score(BaseRow):
     """A metric's value for one candidate; without a value, the reason is said."""
 
     run = models.ForeignKey(ScoringRun, on_delete=models.CASCADE, related_name="scores")
@@ -162,14 +159,8 @@ class Score(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.run_id}({self.candidate_id}) = {self.value}"
 
-
-class JudgeVersionQuerySet(models.QuerySet["JudgeVersion"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(study=study)
-
+class JudgeVersionQuerySet(StudyRowQuerySet["JudgeVersion"]):
     def called(self, metric: str, name: str) -> Self:
         """All versions of that name, the newest first."""
         return self.filter(metric=metric, name=name).order_by("-version")
@@ -229,16 +220,8 @@ class JudgeConnection(CreatedRow):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class ScoringRequestQuerySet(models.QuerySet["ScoringRequest"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(study=study)
-
-
-class ScoringRequest(models.Model):
+class ScoringRequest(BaseRow):
     """A metric with its parameters that somebody wants a study scored by: first what it would
     take, then, once confirmed, the scores, and what they cost."""
 
@@ -262,13 +245,10 @@ class ScoringRequest(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     confirmed_at = models.DateTimeField(null=True, blank=True)
 
-    objects = ScoringRequestQuerySet.as_manager()
+    objects = StudyRowQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"{self.metric} of study {self.study_id}"
 
     @property
     def caps(self) -> dict[str, Any]:

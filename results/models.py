@@ -13,6 +13,7 @@ from django.db import models
 
 from accounts.models import CreatedRow
 from work.contents import ContentField
+from work.models import BaseRow
 
 
 class ResultQuerySet(models.QuerySet["Result"]):
@@ -54,9 +55,6 @@ class Result(CreatedRow):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.number} of {self.subject_type_id}:{self.subject_id}"
-
     @cached_property
     def record(self) -> dict[str, Any]:
         """Everything that was computed, under the keys of `--json`; empty if it is rows."""
@@ -67,7 +65,7 @@ class Result(CreatedRow):
         return f"{100 * self.settings.get('confidence', 0.95):g} %"
 
 
-class ResultPart(models.Model):
+class ResultPart(BaseRow):
     """A part of a result that is read by itself: a large table of it, or a file made of it."""
 
     result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="parts")
@@ -79,9 +77,6 @@ class ResultPart(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["result", "name"], name="part_once_a_result")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.name} of result {self.result_id}"
 
 
 def pack_record(record: Mapping[str, Any]) -> bytes:

@@ -18,6 +18,16 @@ def lapsed(now: datetime) -> models.Q:
     return models.Q(leased_until__lt=now) | models.Q(leased_until__gt=now + longest)
 
 
+class BaseRow(models.Model):
+    """Base of models: a row is shown by its name or, if it has none, by its class and key."""
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(getattr(self, "name", "") or f"{type(self).__name__} {self.pk}")
+
+
 class Leased(models.Model):
     lease_token = models.CharField(
         max_length=32, blank=True, help_text="Of who works at it; empty where nobody does."
@@ -169,10 +179,7 @@ class Job(Leased):
         return self.n_done / seconds if seconds > 0 else None
 
 
-class PeriodicRun(models.Model):
+class PeriodicRun(BaseRow):
     name = models.CharField(max_length=40, unique=True)
     next_at = models.DateTimeField(default=timezone.now)
     last_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return self.name

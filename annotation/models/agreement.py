@@ -4,6 +4,7 @@ from django.db import models
 
 from annotation.models.studies import Candidate, Question
 from results.models import Result
+from work.models import BaseRow
 
 
 class UnitAgreementQuerySet(models.QuerySet["UnitAgreement"]):
@@ -14,7 +15,7 @@ class UnitAgreementQuerySet(models.QuerySet["UnitAgreement"]):
         return self.filter(spread__gt=threshold)
 
 
-class UnitAgreement(models.Model):
+class UnitAgreement(BaseRow):
     """The judgments of one candidate under one question in one round, of two annotators or more.
 
     `spread` is a share: of the scale, the distance of the lowest from the highest value; at the
@@ -43,6 +44,3 @@ class UnitAgreement(models.Model):
             ),
             models.Index(fields=["version", "question", "round", "spread"], name="unit_by_spread"),
         ]
-
-    def __str__(self) -> str:
-        return f"agreement on {self.candidate_id}, round {self.round}"

@@ -14,13 +14,14 @@ from annotation.models.judgments import Annotator, Submission
 from annotation.models.studies import Candidate, Item, Picture, Protocol
 from annotation.protocols.records import QUESTION_CHECK
 from results.models import Result
+from work.models import BaseRow
 
 
 def _measure() -> models.FloatField[float | None, float | None]:
     return models.FloatField(null=True)
 
 
-class SubmissionEvidence(models.Model):
+class SubmissionEvidence(BaseRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="evidence")
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="evidence")
     seconds = _measure()
@@ -42,16 +43,13 @@ class SubmissionEvidence(models.Model):
         help_text="Until a person has looked: by the protocol, or for contradictory times.",
     )
 
-    def __str__(self) -> str:
-        return f"evidence of {self.submission_id}"
-
     @cached_property
     def measures(self) -> dict[str, Any]:
         times = {"contradictory": self.seconds, "fast": self.seconds}
         return times | {"same": self.same_share, "far": self.distance}
 
 
-class AnnotatorFlag(models.Model):
+class AnnotatorFlag(BaseRow):
     version = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="annotator_flags")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="quality_flags")
     name = models.CharField(max_length=20, help_text="One of `stats.quality.FLAGS`.")
@@ -76,11 +74,8 @@ class AnnotatorFlag(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.name} of {self.annotator_id}"
 
-
-class PlacedCheck(models.Model):
+class PlacedCheck(BaseRow):
     protocol = models.ForeignKey(Protocol, on_delete=models.CASCADE, related_name="placed_checks")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="placed_checks")
     number = models.PositiveSmallIntegerField(help_text="Of the protocol's checks, from 0.")
@@ -114,9 +109,6 @@ class PlacedCheck(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} on {self.item_id}"
-
     @property
     def key(self) -> str:
         return f"check {self.number + 1}: {self.kind}"
@@ -127,7 +119,7 @@ class PlacedCheck(models.Model):
         return self.kind == QUESTION_CHECK
 
 
-class CheckAnswer(models.Model):
+class CheckAnswer(BaseRow):
     submission = models.ForeignKey(
         Submission, on_delete=models.CASCADE, related_name="check_answers"
     )
@@ -149,6 +141,3 @@ class CheckAnswer(models.Model):
                 fields=["submission", "placed"], name="check_answered_once_a_submission"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.value:g} to {self.placed_id}"

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-from typing import Self
-
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models.studies import Candidate, Item, Protocol, Question, Study
+from annotation.models.studies import (
+    Candidate,
+    Item,
+    Protocol,
+    Question,
+    Study,
+    StudyRowQuerySet,
+)
+from work.models import BaseRow
 
 
 class Annotator(models.Model):
@@ -34,9 +40,8 @@ PLAUSIBLY_TIMED = models.Q(is_simulated=False, seconds__gte=LEAST_SECONDS_OF_A_P
 )
 
 
-class SubmissionQuerySet(models.QuerySet["Submission"]):
-    def of(self, study: Study) -> SubmissionQuerySet:
-        return self.filter(item__study=study)
+class SubmissionQuerySet(StudyRowQuerySet["Submission"]):
+    study_field = "item__study"
 
     def accepted(self) -> SubmissionQuerySet:
         return self.exclude(status=Submission.Status.REJECTED)
@@ -53,7 +58,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         return self.filter(PLAUSIBLY_TIMED)
 
 
-class Submission(models.Model):
+class Submission(BaseRow):
     class Status(models.TextChoices):
         SUBMITTED = "submitted", _("Submitted")
         APPROVED = "approved", _("Approved")
@@ -112,13 +117,9 @@ class Submission(models.Model):
             models.CheckConstraint(condition=models.Q(round__gte=1), name="rounds_count_from_one"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.annotator_id} on {self.item_id}, round {self.round}"
 
-
-class JudgmentQuerySet(models.QuerySet["Judgment"]):
-    def of(self, study: Study) -> JudgmentQuerySet:
-        return self.filter(question__study=study)
+class JudgmentQuerySet(StudyRowQuerySet["Judgment"]):
+    study_field = "question__study"
 
     def accepted(self) -> JudgmentQuerySet:
         return self.exclude(submission__status=Submission.Status.REJECTED)
@@ -127,7 +128,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(submission__flag_reason="")
 
 
-class Judgment(models.Model):
+class Judgment(BaseRow):
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="judgments")
     candidate = models.ForeignKey(
         Candidate,
@@ -158,9 +159,6 @@ class Judgment(models.Model):
                 name="one_judgment_of_an_item_per_submission_and_question",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.question_id}({self.candidate_id}) = {self.value}"
 
 
 class WrittenAnswer(models.Model):
@@ -198,7 +196,7 @@ class WrittenAnswer(models.Model):
         return self.text
 
 
-class MissingAnswer(models.Model):
+class MissingAnswer(BaseRow):
     """An answer that is no value, such as "I can't tell", with its reason. It is no judgment;
     `question` is the question's name in the protocol."""
 
@@ -218,16 +216,8 @@ class MissingAnswer(models.Model):
     class Meta:
         ordering = ["submission", "pk"]
 
-    def __str__(self) -> str:
-        return f"{self.question}({self.candidate_id}): {self.reason}"
 
-
-class ItemSampleQuerySet(models.QuerySet["ItemSample"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(study=study)
-
-
-class ItemSample(models.Model):
+class ItemSample(BaseRow):
     """One draw of items to be judged; estimates weigh what came of it by its items' chances.
 
     It is told apart from the batch of HITs that carries it: what validates judgments knows no
@@ -256,7 +246,7 @@ class ItemSample(models.Model):
     n_available = models.PositiveIntegerField(help_text="Items it was drawn from.")
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = ItemSampleQuerySet.as_manager()
+    objects = StudyRowQuerySet.as_manager()
 
     class Meta:
         ordering = ["study", "number"]
@@ -266,11 +256,8 @@ class ItemSample(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"sample {self.number} of {self.study_id}"
 
-
-class SampledItem(models.Model):
+class SampledItem(BaseRow):
     sample = models.ForeignKey(ItemSample, on_delete=models.CASCADE, related_name="items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="samples")
     probability = models.FloatField(
@@ -290,6 +277,3 @@ class SampledItem(models.Model):
                 name="probability_above_0_and_at_most_1",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.item_id} of sample {self.sample_id}"

@@ -4,12 +4,12 @@ from django.conf import settings
 from django.db import models
 
 from annotation.exceptions import LabelSetUnknown
-from annotation.models.studies import Candidate, Question, Study
+from annotation.models.studies import Candidate, Question, Study, StudyRowQuerySet
+from work.models import BaseRow
 
 
-class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
-    def of(self, study: Study) -> AdjudicationQuerySet:
-        return self.filter(question__study=study)
+class AdjudicationQuerySet(StudyRowQuerySet["Adjudication"]):
+    study_field = "question__study"
 
     def standing(self) -> AdjudicationQuerySet:
         return self.filter(
@@ -24,7 +24,7 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
         )
 
 
-class Adjudication(models.Model):
+class Adjudication(BaseRow):
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="adjudications")
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="adjudications")
     round = models.PositiveSmallIntegerField(default=1)
@@ -41,14 +41,8 @@ class Adjudication(models.Model):
         ordering = ["pk"]
         indexes = [models.Index(fields=["candidate", "question", "round"])]
 
-    def __str__(self) -> str:
-        return f"{self.question_id}({self.candidate_id}) = {self.value}, decided"
 
-
-class LabelSetQuerySet(models.QuerySet["LabelSet"]):
-    def of(self, study: Study) -> LabelSetQuerySet:
-        return self.filter(study=study)
-
+class LabelSetQuerySet(StudyRowQuerySet["LabelSet"]):
     def numbered(self, version: int) -> LabelSet:
         label_set = self.filter(version=version).first()
         if label_set is None:
@@ -96,7 +90,7 @@ class LabelSet(models.Model):
         return f"labels {self.version} of {self.question}, by {self.method}"
 
 
-class Label(models.Model):
+class Label(BaseRow):
     label_set = models.ForeignKey(LabelSet, on_delete=models.CASCADE, related_name="labels")
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="labels")
     value = models.FloatField()
@@ -116,16 +110,12 @@ class Label(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.candidate_id} = {self.value}"
-
 
 LONGEST_COMMENT = 2000
 
 
-class DisputeCommentQuerySet(models.QuerySet["DisputeComment"]):
-    def of(self, study: Study) -> DisputeCommentQuerySet:
-        return self.filter(question__study=study)
+class DisputeCommentQuerySet(StudyRowQuerySet["DisputeComment"]):
+    study_field = "question__study"
 
     def about(
         self, candidate: Candidate | int, question: Question, round: int
@@ -133,7 +123,7 @@ class DisputeCommentQuerySet(models.QuerySet["DisputeComment"]):
         return self.filter(candidate=candidate, question=question, round=round)
 
 
-class DisputeComment(models.Model):
+class DisputeComment(BaseRow):
     candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="comments")
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="comments")
     round = models.PositiveSmallIntegerField(default=1)
@@ -151,6 +141,3 @@ class DisputeComment(models.Model):
         indexes = [
             models.Index(fields=["candidate", "question", "round"], name="comments_of_a_dispute")
         ]
-
-    def __str__(self) -> str:
-        return f"comment {self.pk} on {self.candidate_id}"

@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Role
 from annotation.models.studies import Study
+from work.models import BaseRow
 
 
-class StudyMembership(models.Model):
+class StudyMembership(BaseRow):
     # An owner or manager of one study alone would be one whose team did not choose them.
     ROLES = (Role.RESEARCHER, Role.ADJUDICATOR, Role.ANALYST, Role.AUDITOR)
 
@@ -30,9 +31,6 @@ class StudyMembership(models.Model):
             models.UniqueConstraint(fields=["study", "user"], name="one_role_a_study_member"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.user}, {self.role} in {self.study}"
-
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self, at: datetime | None = None) -> InvitationQuerySet:
@@ -40,7 +38,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(accepted_at=None, revoked_at=None, expires_at__gt=at)
 
 
-class Invitation(models.Model):
+class Invitation(BaseRow):
     """A link by which somebody joins a team, or one study, once. Only its hash is stored."""
 
     team = models.ForeignKey(
@@ -77,6 +75,3 @@ class Invitation(models.Model):
                 name="invited_to_a_team_or_a_study",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.email}, {self.role} of {self.team or self.study}"

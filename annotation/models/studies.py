@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from django.apps import apps
 from django.conf import settings
@@ -18,6 +18,7 @@ from annotation.exceptions import ProtocolFrozen, QuestionUnknown, StudyUnknown
 from error_codes import CodedText
 from results.models import Result
 from work.contents import ContentField
+from work.models import BaseRow
 
 BLIND_KEY_LENGTH = 12
 
@@ -144,7 +145,7 @@ class Study(models.Model):
         return chosen
 
 
-class Question(models.Model):
+class Question(BaseRow):
     class Level(models.TextChoices):
         NOMINAL = "nominal"
         ORDINAL = "ordinal"
@@ -177,9 +178,6 @@ class Question(models.Model):
                 condition=Q(scale_max__gt=F("scale_min")), name="question_scale_is_a_range"
             ),
         ]
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def is_one_choice(self) -> bool:
@@ -215,15 +213,12 @@ class Question(models.Model):
         return None
 
 
-class Picture(models.Model):
+class Picture(BaseRow):
     """A picture kept by its content, so that a page made of it never changes."""
 
     sha256 = models.CharField(max_length=64, unique=True)
     media_type = models.CharField(max_length=32)
     content = ContentField()
-
-    def __str__(self) -> str:
-        return self.sha256[:12]
 
 
 class ItemQuerySet(models.QuerySet["Item"]):
@@ -394,10 +389,17 @@ else:
     CountedStudy = Study
 
 
-class ProtocolQuerySet(models.QuerySet["Protocol"]):
-    def of(self, study: Study) -> ProtocolQuerySet:
-        return self.filter(study=study)
+RowOfStudy = TypeVar("RowOfStudy", bound=models.Model)
 
+
+class StudyRowQuerySet(models.QuerySet[RowOfStudy]):
+    study_field = "study"
+
+    def of(self, study: Study) -> Self:
+        return self.filter(**{self.study_field: study.pk})
+
+
+class ProtocolQuerySet(StudyRowQuerySet["Protocol"]):
     def drafts(self) -> ProtocolQuerySet:
         return self.filter(frozen_at=None)
 

@@ -12,6 +12,7 @@ from annotation.models.studies import Study
 from annotation.readers.drafts import ReadingReport
 from annotation.readers.mapping import ColumnMapping
 from work.contents import ContentField
+from work.models import BaseRow
 
 # Templates whose candidates are ticked, of studies of alternatives; all others are of ratings.
 OF_POOLS = ("alternatives", "outcomes")
@@ -96,7 +97,7 @@ class Upload(models.Model):
         return Study.Kind.ALTERNATIVES if makes_pool else Study.Kind.RATING
 
 
-class UploadPart(models.Model):
+class UploadPart(BaseRow):
     """A piece of a file's content, so that no process holds the whole of it."""
 
     upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="parts")
@@ -109,11 +110,8 @@ class UploadPart(models.Model):
             models.UniqueConstraint(fields=["upload", "position"], name="part_once_an_upload")
         ]
 
-    def __str__(self) -> str:
-        return f"part {self.position} of upload {self.upload_id}"
 
-
-class StoredMapping(models.Model):
+class StoredMapping(BaseRow):
     team = models.ForeignKey("accounts.Team", on_delete=models.CASCADE, null=True, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True
@@ -135,9 +133,6 @@ class StoredMapping(models.Model):
                 name="one_mapping_a_user_and_columns",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"mapping {self.columns_digest[:12]}"
 
     @staticmethod
     def owner_of(upload: Upload) -> dict[str, Any]:

@@ -13,7 +13,16 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Item, ItemSample, PlacedCheck, Protocol, Study, Submission, counted
+from annotation.models import (
+    Item,
+    ItemSample,
+    PlacedCheck,
+    Protocol,
+    Study,
+    StudyRowQuerySet,
+    Submission,
+    counted,
+)
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
@@ -32,10 +41,7 @@ def new_batch_key() -> str:
 SIZE = Coalesce(F("max_assignments"), F("batch__max_assignments"))
 
 
-class BatchQuerySet(models.QuerySet["Batch"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(study=study)
-
+class BatchQuerySet(StudyRowQuerySet["Batch"]):
     def started(self) -> Self:
         # Something of them may be on a marketplace.
         return self.exclude(hit_type_id="")

@@ -4,13 +4,10 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models import CreatedRow
-from annotation.models import Study
+from annotation.models import Study, StudyRowQuerySet
 
 
-class PreviewLinkQuerySet(models.QuerySet["PreviewLink"]):
-    def of(self, study: Study) -> PreviewLinkQuerySet:
-        return self.filter(study=study.pk)
-
+class PreviewLinkQuerySet(StudyRowQuerySet["PreviewLink"]):
     def active(self) -> PreviewLinkQuerySet:
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
@@ -28,6 +25,3 @@ class PreviewLink(CreatedRow):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
-
-    def __str__(self) -> str:
-        return f"preview of {self.study}, {self.created_at:%Y-%m-%d}"

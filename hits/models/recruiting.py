@@ -13,8 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import CreatedRow, Team
-from annotation.models import Study
+from annotation.models import StudyRowQuerySet
 from hits.models.batches import Batch
+from work.models import BaseRow
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
@@ -118,7 +119,7 @@ class RecruiterQuerySet(models.QuerySet["Recruiter"]):
         return self.filter(is_connected=True)
 
 
-class Recruiter(models.Model):
+class Recruiter(BaseRow):
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="recruiters")
     public_id = models.CharField(max_length=64)
     name = models.CharField(max_length=100)
@@ -141,17 +142,13 @@ class Recruiter(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def n_open(self) -> int:
         return sum(one.is_live for one in self.recruitments.all())
 
 
-class RecruitmentQuerySet(models.QuerySet["Recruitment"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(batch__study=study)
+class RecruitmentQuerySet(StudyRowQuerySet["Recruitment"]):
+    study_field = "batch__study"
 
     def unfinished(self) -> Self:
         """Those that something may still come of. That is also so for a while after all is
@@ -325,7 +322,7 @@ class RecruiterCallQuerySet(models.QuerySet["RecruiterCall"]):
         return self.filter(Q(is_uncertain=True) | Q(put_away_at=None))
 
 
-class RecruiterCall(models.Model):
+class RecruiterCall(BaseRow):
     recruitment = models.ForeignKey(Recruitment, on_delete=models.CASCADE, related_name="calls")
     number = models.PositiveBigIntegerField(help_text="The marketplace's, by which it is settled.")
     kind = models.CharField(max_length=20)
@@ -357,11 +354,8 @@ class RecruiterCall(models.Model):
             models.UniqueConstraint(fields=["recruitment", "number"], name="recruiter_call_once")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.submission_id}"
 
-
-class Participation(models.Model):
+class Participation(BaseRow):
     """How a participant whose work waits for a decision stands at the recruiter: the place was
     given up, or another code was entered than the one given."""
 
@@ -378,9 +372,6 @@ class Participation(models.Model):
         ordering = ["recruitment", "pk"]
         indexes = [models.Index(fields=["worker_id"], name="participation_of_worker")]
 
-    def __str__(self) -> str:
-        return f"{self.worker_id}: {self.state}"
-
 
 class LinkStudyQuerySet(models.QuerySet["LinkStudy"]):
     def to_follow(self) -> Self:
@@ -390,7 +381,7 @@ class LinkStudyQuerySet(models.QuerySet["LinkStudy"]):
         )
 
 
-class LinkStudy(models.Model):
+class LinkStudy(BaseRow):
     """A batch's invitation links, as the marketplace has them."""
 
     batch = models.OneToOneField(Batch, on_delete=models.CASCADE, related_name="link_study")
@@ -408,9 +399,6 @@ class LinkStudy(models.Model):
     class Meta:
         verbose_name_plural = "link studies"
         ordering = ["batch"]
-
-    def __str__(self) -> str:
-        return f"Invitation links of {self.batch}"
 
 
 class InvitedPerson(models.Model):

@@ -9,9 +9,10 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
-from annotation.models import Study
+from annotation.models import Study, StudyRowQuerySet
 from hits.models.batches import Assignment, Batch, Hit, Worker
 from hits.models.recruiting import Connection
+from work.models import BaseRow
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -26,9 +27,8 @@ class DeliveryState(models.TextChoices):
 PART = "part"
 
 
-class PaymentQuerySet(models.QuerySet["Payment"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(assignment__hit__batch__study=study)
+class PaymentQuerySet(StudyRowQuerySet["Payment"]):
+    study_field = "assignment__hit__batch__study"
 
     def unsent(self) -> Self:
         return self.filter(state=DeliveryState.INTENDED)
@@ -37,7 +37,7 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
         return self.exclude(state=DeliveryState.REFUSED)
 
 
-class Payment(models.Model):
+class Payment(BaseRow):
     """A bonus, or the part of a reward that rejected work is paid all the same.
 
     `purpose` is the same however often the same payment is requested, so that it is made once.
@@ -75,9 +75,6 @@ class Payment(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"${self.amount_usd} for {self.assignment_id}, {self.purpose}"
-
     @property
     def may_have_gone(self) -> bool:
         is_sent = self.state == DeliveryState.INTENDED and self.first_sent_at is not None
@@ -91,7 +88,7 @@ class Payment(models.Model):
         ).hexdigest()
 
 
-class Message(models.Model):
+class Message(BaseRow):
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="messages")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="messages")
     assignment = models.ForeignKey(
@@ -110,11 +107,8 @@ class Message(models.Model):
         ordering = ["-pk"]
         indexes = [models.Index(fields=["state"], name="message_state")]
 
-    def __str__(self) -> str:
-        return f"{self.subject} to {self.worker}"
 
-
-class WorkerBlock(models.Model):
+class WorkerBlock(BaseRow):
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="blocks")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="blocks")
     reason = models.TextField()
@@ -133,11 +127,8 @@ class WorkerBlock(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.worker} at {self.connection}"
 
-
-class WorkerNote(models.Model):
+class WorkerNote(BaseRow):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="worker_notes")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="notes")
     text = models.TextField(max_length=4096)
@@ -149,11 +140,8 @@ class WorkerNote(models.Model):
     class Meta:
         ordering = ["-pk"]
 
-    def __str__(self) -> str:
-        return f"on {self.worker}"
 
-
-class Budget(models.Model):
+class Budget(BaseRow):
     team = models.OneToOneField(
         Team, on_delete=models.CASCADE, null=True, blank=True, related_name="budget"
     )
@@ -180,19 +168,15 @@ class Budget(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"${self.cap_usd} for {self.team or self.study or self.batch}"
 
-
-class DraftQuerySet(models.QuerySet["DraftDecision"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(assignment__hit__batch__study=study.pk)
+class DraftQuerySet(StudyRowQuerySet["DraftDecision"]):
+    study_field = "assignment__hit__batch__study"
 
     def by(self, reviewer: AbstractBaseUser) -> Self:
         return self.filter(reviewer=reviewer.pk)
 
 
-class DraftDecision(models.Model):
+class DraftDecision(BaseRow):
     """What a reviewer decided about one assignment, and has not sent yet.
 
     Approving, rejecting, part pay and overriding exclude each other: they share a slot.
@@ -244,9 +228,6 @@ class DraftDecision(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.action} {self.assignment_id}"
-
 
 class RejectionReason(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="rejection_reasons")
@@ -263,7 +244,7 @@ class RejectionReason(models.Model):
         return self.title
 
 
-class AnswerableQuerySet(models.QuerySet[Row]):
+class AnswerableQuerySet(StudyRowQuerySet[Row]):
     def unanswered(self) -> Self:
         # Nothing was sent yet; the state has an index.
         return self.filter(answer="", state=DeliveryState.INTENDED)
@@ -273,16 +254,14 @@ class AnswerableQuerySet(models.QuerySet[Row]):
 
 
 class AppealQuerySet(AnswerableQuerySet["Appeal"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(assignment__hit__batch__study=study.pk)
+    study_field = "assignment__hit__batch__study"
 
 
 class InquiryQuerySet(AnswerableQuerySet["Inquiry"]):
-    def of(self, study: Study) -> Self:
-        return self.filter(batch__study=study.pk)
+    study_field = "batch__study"
 
 
-class Answerable(models.Model):
+class Answerable(BaseRow):
     """What a worker wrote and the requester answers once."""
 
     answer = models.TextField(blank=True)
@@ -315,9 +294,6 @@ class Appeal(Answerable):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"appeal of {self.assignment_id}"
-
 
 class Inquiry(Answerable):
     """A message from a worker about a HIT."""
@@ -341,11 +317,8 @@ class Inquiry(Answerable):
             models.UniqueConstraint(fields=["batch", "number"], name="inquiry_once_a_number"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.number} of {self.worker}"
 
-
-class Statement(models.Model):
+class Statement(BaseRow):
     batch = models.OneToOneField(Batch, on_delete=models.CASCADE, related_name="statement")
     fetched_at = models.DateTimeField()
     rewards_usd = models.DecimalField(max_digits=12, decimal_places=2)
@@ -359,9 +332,6 @@ class Statement(models.Model):
     n_rejected = models.PositiveIntegerField()
     n_returned = models.PositiveIntegerField()
     n_abandoned = models.PositiveIntegerField()
-
-    def __str__(self) -> str:
-        return f"of {self.batch}"
 
     @property
     def total_usd(self) -> Decimal:

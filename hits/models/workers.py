@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Item, Study
 from hits.models.batches import Assignment, Batch, Worker
 from hits.models.reviews import DeliveryState
+from work.models import BaseRow
 
 IS_PAID = models.Q(answers__status=Assignment.Status.APPROVED)
 
@@ -133,7 +134,7 @@ class PracticeResultQuerySet(models.QuerySet["PracticeResult"]):
         return self.filter(state=DeliveryState.INTENDED)
 
 
-class PracticeResult(models.Model):
+class PracticeResult(BaseRow):
     """A worker's result, once it is certain: passed, or all attempts are used up.
 
     It is the value of the practice's qualification, granted for all batches that ask for it.
@@ -157,9 +158,6 @@ class PracticeResult(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.worker}: {'passed' if self.is_passed else 'failed'}"
-
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
     def of(self, batch: Batch) -> Self:
@@ -169,7 +167,7 @@ class ExclusionQuerySet(models.QuerySet["Exclusion"]):
         return self.filter(state=DeliveryState.INTENDED)
 
 
-class Exclusion(models.Model):
+class Exclusion(BaseRow):
     class Reason(models.TextChoices):
         LISTED = "listed", _("on a list")
         EARLIER_ROUND = "round", _("worked in an earlier round")
@@ -195,11 +193,8 @@ class Exclusion(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.worker} from {self.batch}"
 
-
-class WorkerClearance(models.Model):
+class WorkerClearance(BaseRow):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="worker_clearances")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="clearances")
     cleared_by = models.ForeignKey(
@@ -213,11 +208,8 @@ class WorkerClearance(models.Model):
             models.UniqueConstraint(fields=["study", "worker"], name="worker_cleared_once_a_study")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.worker} in {self.study_id}"
 
-
-class SharedDevice(models.Model):
+class SharedDevice(BaseRow):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="shared_devices")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="shared_devices")
     n_shared = models.PositiveIntegerField()
@@ -231,6 +223,3 @@ class SharedDevice(models.Model):
                 fields=["batch", "worker"], name="shared_device_once_a_batch_and_worker"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.worker} in {self.batch_id}"

@@ -5,16 +5,14 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_access_key_id, new_person_id
+from work.models import BaseRow
 
 
-class Row(models.Model):
+class Row(BaseRow):
     """Base of the marketplace's models."""
 
     class Meta:
         abstract = True
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__} {self.pk}"
 
     def save_values(self, **values: Any) -> None:
         """Set these fields, and save no others."""
@@ -48,9 +46,6 @@ class Requester(Row):
     # Empty until the first webhook (see marketplace.people.enrolment).
     encrypted_webhook_secret = models.TextField(blank=True)
     created_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def name_for_participants(self) -> str:

@@ -60,9 +60,6 @@ class QualificationType(Row):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class QualificationRequest(Row):
     """A worker's asking for a qualification, from starting its test to the decision.

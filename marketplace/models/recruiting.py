@@ -59,9 +59,6 @@ class RecruiterConnection(Row):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class RecruitedStudy(Row):
     class State(models.TextChoices):
@@ -169,9 +166,6 @@ class RecruitedStudy(Row):
             ),
         ]
         verbose_name_plural = "recruited studies"
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def is_open(self) -> bool:

@@ -10,6 +10,7 @@ from annotation.models import Study
 from annotation.readers.drafts import ReadingReport
 from results.models import Result
 from work.contents import ContentField
+from work.models import BaseRow
 
 
 class CollectionQuerySet(TeamRowQuerySet["Collection"]):
@@ -23,7 +24,7 @@ class CollectionQuerySet(TeamRowQuerySet["Collection"]):
         return self.filter(Q(name__icontains=words) | Q(slug__icontains=words))
 
 
-class Collection(models.Model):
+class Collection(BaseRow):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="collections")
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=128)
@@ -44,9 +45,6 @@ class Collection(models.Model):
 
     class Meta:
         ordering = ["name", "pk"]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def result_collection(result: Result) -> Collection:
@@ -83,7 +81,7 @@ class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
         return self.filter(n_lines__isnull=False, n_faults=0, is_confirmed=False)
 
 
-class CollectionFile(models.Model):
+class CollectionFile(BaseRow):
     """A file of a collection, what was read of it, and what is wrong with it.
 
     A file with a fault is shown with all of them and used for nothing.
@@ -185,9 +183,6 @@ class CollectionFile(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def judgments(self) -> str:
         """Which judgments qrels were made of, whatever the rule; empty where nothing says."""
@@ -205,7 +200,7 @@ class CollectionFile(models.Model):
         return ReadingReport.from_plain(self.reading).sentences() if self.reading else []
 
 
-class FilePart(models.Model):
+class FilePart(BaseRow):
     file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
     content = ContentField()
@@ -215,9 +210,6 @@ class FilePart(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["file", "position"], name="part_once_a_file")
         ]
-
-    def __str__(self) -> str:
-        return f"part {self.position} of file {self.file_id}"
 
 
 class FileTopic(models.Model):
@@ -232,7 +224,7 @@ class FileTopic(models.Model):
         return self.topic
 
 
-class FileFit(models.Model):
+class FileFit(BaseRow):
     """How many of a run's documents and topics a catalogue or vectors know by name."""
 
     source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="fits")
@@ -248,11 +240,8 @@ class FileFit(models.Model):
             models.UniqueConstraint(fields=["source", "run"], name="fit_once_a_source_and_run")
         ]
 
-    def __str__(self) -> str:
-        return f"file {self.source_id} knows {self.n_known} documents of file {self.run_id}"
 
-
-class SampleFit(models.Model):
+class SampleFit(BaseRow):
     source = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="sample_fits")
     sample = models.ForeignKey(
         "results.Result", on_delete=models.CASCADE, related_name="source_fits"
@@ -267,6 +256,3 @@ class SampleFit(models.Model):
                 fields=["source", "sample"], name="fit_once_a_source_and_sample"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"file {self.source_id} knows {self.n_known} targets of sample {self.sample_id}"

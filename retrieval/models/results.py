@@ -3,6 +3,7 @@ from django.db import models
 from annotation.models import Study
 from results.models import Result
 from retrieval.models.collections import NAME_LENGTH, CollectionFile
+from work.models import BaseRow
 
 
 class ResultType(models.TextChoices):
@@ -16,13 +17,10 @@ class ResultType(models.TextChoices):
     REPORT = "report"
 
 
-class OrderedRow(models.Model):
+class OrderedRow(BaseRow):
     class Meta:
         abstract = True
         ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__} {self.pk}"
 
 
 class ResultRow(OrderedRow):
@@ -44,9 +42,6 @@ class ResultFile(ResultRow):
     n_missing = models.PositiveIntegerField(default=0, help_text="That a run lacks.")
     n_foreign = models.PositiveIntegerField(default=0, help_text="That the qrels do not know.")
 
-    def __str__(self) -> str:
-        return self.name
-
 
 LONGEST_NAME = 200
 LONGEST_REASON = 300
@@ -57,9 +52,6 @@ class EvaluatedMeasure(ResultRow):
     name = models.CharField(max_length=LONGEST_NAME)
     is_primary = models.BooleanField(help_text="Whether its tests are corrected together.")
     is_binary = models.BooleanField(help_text="Whether a topic's value is 0 or 1.")
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class RunResult(ResultRow):

@@ -2,6 +2,7 @@ from django.db import models
 
 from accounts.models import CreatedRow, Team, TeamRowQuerySet
 from work.contents import ContentField
+from work.models import BaseRow
 
 NAME_LENGTH = 128
 
@@ -30,11 +31,8 @@ class StoredCatalogue(CreatedRow):
             models.UniqueConstraint(fields=["team", "sha256"], name="catalogue_once_a_team")
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class CataloguePart(models.Model):
+class CataloguePart(BaseRow):
     catalogue = models.ForeignKey(StoredCatalogue, on_delete=models.CASCADE, related_name="parts")
     position = models.PositiveIntegerField()
     content = ContentField()
@@ -44,9 +42,6 @@ class CataloguePart(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["catalogue", "position"], name="part_once_a_catalogue")
         ]
-
-    def __str__(self) -> str:
-        return f"part {self.position} of catalogue {self.catalogue_id}"
 
 
 class StoredRecommenderQuerySet(TeamRowQuerySet["StoredRecommender"]):
@@ -80,11 +75,8 @@ class StoredRecommender(CreatedRow):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class TrainingEpoch(models.Model):
+class TrainingEpoch(BaseRow):
     """Loss, and nDCG@10 over turns on validation items. Validation uses SimBase, so that no
     recommender is chosen by the users it is evaluated with."""
 
@@ -101,6 +93,3 @@ class TrainingEpoch(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["recommender", "epoch"], name="epoch_once_a_training")
         ]
-
-    def __str__(self) -> str:
-        return f"epoch {self.epoch} of recommender {self.recommender_id}"

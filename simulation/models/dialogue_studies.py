@@ -4,11 +4,12 @@ from annotation.models import Item, Study
 from results.models import Result
 from simulation.models.experiments import StoredExperiment
 from work.contents import ContentField
+from work.models import BaseRow
 
 ID_LENGTH = 255
 
 
-class DialogueStudy(models.Model):
+class DialogueStudy(BaseRow):
     class Kind(models.TextChoices):
         SWITCHING = "switching"
         OUTCOMES = "outcomes"
@@ -45,11 +46,8 @@ class DialogueStudy(models.Model):
     )
     made_at = models.DateTimeField(null=True, help_text="When the study got its items.")
 
-    def __str__(self) -> str:
-        return f"{self.kind} of {self.log_name}"
 
-
-class DialogueLogPart(models.Model):
+class DialogueLogPart(BaseRow):
     """A chunk of an uploaded log, kept until the study has its items."""
 
     dialogues = models.ForeignKey(DialogueStudy, on_delete=models.CASCADE, related_name="log_parts")
@@ -62,11 +60,8 @@ class DialogueLogPart(models.Model):
             models.UniqueConstraint(fields=["dialogues", "position"], name="part_once_a_log")
         ]
 
-    def __str__(self) -> str:
-        return f"part {self.position} of the log of {self.dialogues_id}"
 
-
-class RecordedTurn(models.Model):
+class RecordedTurn(BaseRow):
     """The turn of a dialogue that an item shows. `turn` is the critique's, from 1; `delta` is how
     much nearer `shown` is to the target than `previous`; `nearest` is the key of the alternative
     nearest to `shown`."""
@@ -85,11 +80,8 @@ class RecordedTurn(models.Model):
     class Meta:
         ordering = ["dialogues", "item"]
 
-    def __str__(self) -> str:
-        return f"turn {self.turn} towards {self.target}"
 
-
-class FinalItem(models.Model):
+class FinalItem(BaseRow):
     """The last item of a recommender's dialogue, or a random item for comparison without a
     recommender. If it `is_target`, nobody is asked about it."""
 
@@ -108,11 +100,8 @@ class FinalItem(models.Model):
             models.UniqueConstraint(fields=["item", "recommender"], name="final_item_once")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.shown} of {self.recommender or 'nobody'}"
 
-
-class SimulatedOutcome(models.Model):
+class SimulatedOutcome(BaseRow):
     """The share of a simulated user's dialogues about a target with an accepted last item, computed
     before people were asked."""
 
@@ -126,6 +115,3 @@ class SimulatedOutcome(models.Model):
 
     class Meta:
         ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"{self.user} with {self.recommender}: {self.value:g}"

@@ -6,6 +6,7 @@ from annotation.models import Study
 from results.models import Result
 from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
+from work.models import BaseRow
 
 
 class StoredExperiment(CreatedRow):
@@ -42,11 +43,8 @@ class StoredExperiment(CreatedRow):
     class Meta:
         ordering = ["-pk"]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class TargetJudgment(models.Model):
+class TargetJudgment(BaseRow):
     """The grade is below 0 if annotators could not judge."""
 
     experiment = models.ForeignKey(
@@ -59,11 +57,8 @@ class TargetJudgment(models.Model):
     class Meta:
         ordering = ["experiment", "pk"]  # the order of judgment, which one kind of user goes by
 
-    def __str__(self) -> str:
-        return f"{self.target} {self.item} {self.grade}"
 
-
-class DialoguePiece(models.Model):
+class DialoguePiece(BaseRow):
     """Dialogues of one recommender and seed with some consecutive users, stored whole. `log` is a
     compressed log of all turns."""
 
@@ -88,6 +83,3 @@ class DialoguePiece(models.Model):
                 name="piece_once_a_version",
             )
         ]
-
-    def __str__(self) -> str:
-        return f"piece {self.pk} of version {self.version_id}"
