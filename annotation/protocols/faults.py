@@ -203,7 +203,8 @@ def _message(error: ValidationError) -> str:
 
 def _wrong_type(expected: object, instance: Any) -> str:
     message = _must_be(TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE, instance)
-    return f"{message} {_('Put it in quotes.')}" if expected == "string" else message
+    advice = _("Put it in quotes.")
+    return f"{message} {advice}" if expected == "string" else message
 
 
 def _must_be(expected: object, instance: Any) -> str:
