@@ -139,7 +139,9 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Result
         **{f"n_careful_{flag}": hits[flag] for flag in SUBMISSION_FLAGS},
         "n_checks": len(quality.checks),
         "n_failed_checks": int(quality.checks["is_failed"].sum()),
-        "seconds_by_annotator": sorted(round(median(each), 1) for each in times.values()),
+        "seconds_by_annotator": sorted(
+            round(median(filter(None, each)), 1) for each in times.values()
+        ),
     }
     version = create_result(
         subject=study, kind=EVIDENCE, form=1, fingerprint="", computed=Computed(facts=facts)
