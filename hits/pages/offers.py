@@ -252,10 +252,6 @@ class ParticipantForm(ActionForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
-    def clean_worker_id(self) -> str:
-        worker_id: str = self.cleaned_data["worker_id"].strip()
-        return worker_id
-
 
 class AmountForm(ActionForm):
     confirmed = MoneyField(label=gettext_lazy("Type the amount to confirm"))
@@ -377,7 +373,7 @@ class BonusForm(ParticipantForm):
         return data
 
     def clean_worker_id(self) -> str:
-        worker_id = super().clean_worker_id()
+        worker_id: str = self.cleaned_data["worker_id"]
         answers = Assignment.objects.of(self._study.batch).filter(worker__worker_id=worker_id)
         require(
             answers.exists(),

@@ -1,4 +1,5 @@
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
@@ -31,6 +32,49 @@ MOST_EFFECT = 10
 NUMBERS_HELP = gettext_lazy("Numbers with commas between.")
 
 
+def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[float]:
+    """Each number once. Raises ValidationError."""
+    values: dict[float, None] = {}
+    for part in parts(text):
+        try:
+            value = float(part)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value <= most or (whole and not value.is_integer()):
+            kind = _("a whole number") if whole else _("a number")
+            text = _("{part} is not {kind} from 0 to {most}.")
+            text = text.format(part=part, kind=kind, most=f"{most:,}")
+            raise forms.ValidationError(text, code="not_a_number")
+        values[value] = None
+    return list(values)
+
+
+def probabilities(text: str) -> list[str]:
+    """As in names of users; an effect size is `d=` and a number. Raises ValidationError."""
+    names: dict[str, None] = {}
+    for part in parts(text):
+        effect = part.removeprefix("d=")
+        if effect == part:
+            [value] = numbers(part, most=1)
+            names[f"{value:g}"] = None
+        else:
+            [value] = numbers(effect, most=MOST_EFFECT)
+            names[f"d={value:g}"] = None
+    return list(names)
+
+
+def parts(text: str) -> list[str]:
+    return [part for one in text.split(",") if (part := one.strip())]
+
+
+def validate_numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> None:
+    numbers(text, whole=whole, most=most)
+
+
+def validate_probabilities(text: str) -> None:
+    probabilities(text)
+
+
 class RunForm(PlainForm):
     recommenders = forms.MultipleChoiceField(
         label=gettext_lazy("Recommenders"),
@@ -54,12 +98,14 @@ class RunForm(PlainForm):
         required=False,
         max_length=200,
         help_text=NUMBERS_HELP,
+        validators=[partial(validate_numbers, whole=True, most=MOST_TOLERANCE)],
     )
     p_switch = forms.CharField(
         label=gettext_lazy("P(switch)"),
         initial="0.75",
         required=False,
         max_length=200,
+        validators=[validate_probabilities],
         help_text=gettext_lazy(
             "Of MetaSimProb, numbers with commas between, or effect sizes as in d=0.62. Fix it "
             "before you look: the best of several is above their mean even if all are equal."
@@ -67,7 +113,11 @@ class RunForm(PlainForm):
     )
     n_turns = forms.IntegerField(label=gettext_lazy("Turns"), initial=10, min_value=1, max_value=50)
     seeds = forms.CharField(
-        label=gettext_lazy("Seeds"), initial="0", max_length=400, help_text=NUMBERS_HELP
+        label=gettext_lazy("Seeds"),
+        initial="0",
+        max_length=400,
+        help_text=NUMBERS_HELP,
+        validators=[partial(validate_numbers, whole=True)],
     )
     measures = forms.MultipleChoiceField(
         label=gettext_lazy("Measures"),
@@ -142,22 +192,6 @@ class RunForm(PlainForm):
         ]
         offer_choices(self, recommenders=[*usual, *recommenders])
         self.plan: Plan | None = None
-
-    def clean_tolerances(self) -> str:
-        return self._numbers("tolerances", whole=True, most=MOST_TOLERANCE)
-
-    def clean_p_switch(self) -> str:
-        text: str = self.cleaned_data["p_switch"]
-        probabilities(text)  # says which part is none
-        return text
-
-    def clean_seeds(self) -> str:
-        return self._numbers("seeds", whole=True)
-
-    def _numbers(self, name: str, *, whole: bool = False, most: int = MOST_NUMBER) -> str:
-        text: str = self.cleaned_data[name]
-        numbers(text, whole=whole, most=most)  # says which part is none
-        return text
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -261,41 +295,6 @@ class ExperimentForm(RunForm):
         if data.get("catalogue") == SENT and not data.get("file") and "file" not in self.errors:
             self.add_error("file", _("Choose the file of the catalogue."))
         return data
-
-
-def numbers(text: str, *, whole: bool = False, most: int = MOST_NUMBER) -> list[float]:
-    """Each number once. Raises ValidationError."""
-    values: dict[float, None] = {}
-    for part in parts(text):
-        try:
-            value = float(part)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= most or (whole and not value.is_integer()):
-            kind = _("a whole number") if whole else _("a number")
-            text = _("{part} is not {kind} from 0 to {most}.")
-            text = text.format(part=part, kind=kind, most=f"{most:,}")
-            raise forms.ValidationError(text, code="not_a_number")
-        values[value] = None
-    return list(values)
-
-
-def probabilities(text: str) -> list[str]:
-    """As in names of users; an effect size is `d=` and a number. Raises ValidationError."""
-    names: dict[str, None] = {}
-    for part in parts(text):
-        effect = part.removeprefix("d=")
-        if effect == part:
-            [value] = numbers(part, most=1)
-            names[f"{value:g}"] = None
-        else:
-            [value] = numbers(effect, most=MOST_EFFECT)
-            names[f"d={value:g}"] = None
-    return list(names)
-
-
-def parts(text: str) -> list[str]:
-    return [part for one in text.split(",") if (part := one.strip())]
 
 
 def users_again(rules: Mapping[str, Any]) -> list[str]:
