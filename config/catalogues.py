@@ -7,7 +7,6 @@ turns them into code; no program outside Python is needed.
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -147,20 +146,11 @@ SILENT = {"script", "style", "code", "kbd"}
 VOID = {"meta", "link", "img", "input", "br", "hr", "source", "track", "wbr", "col"}
 
 
-@dataclass(frozen=True)
-class UnmarkedText:
-    path: Path
-    line: int
-    text: str
-
-    def __str__(self) -> str:
-        return f'{self.path}:{self.line}: "{self.text}" is not marked for translation.'
-
-
-def unmarked_texts(directory: Path) -> Iterator[UnmarkedText]:
+def unmarked_texts(directory: Path) -> Iterator[str]:
     for path in sorted(directory.rglob("*.html")):
         for line, text in unmarked_in(path.read_text(encoding="utf-8")):
-            yield UnmarkedText(path.relative_to(directory.parent), line, text)
+            place = f"{path.relative_to(directory.parent)}:{line}"
+            yield f'{place}: "{text}" is not marked for translation.'
 
 
 def unmarked_in(source: str) -> list[tuple[int, str]]:

@@ -32,21 +32,6 @@ ALL = ""
 
 
 @dataclass(frozen=True)
-class SystemScore:
-    metric: str
-    signature: str
-    system: str
-    condition: str
-    mean: float
-    sd: float
-    n: int
-    n_undefined: int
-
-    def record(self) -> dict[str, Any]:
-        return plain_values(vars(self))
-
-
-@dataclass(frozen=True)
 class PromptEffect:
     """What the second prompt changes in one metric of one system, or of all of them.
 
@@ -72,19 +57,19 @@ def scored_responses(study: Study) -> pd.DataFrame:
     return score_frame(study).merge(candidates, on=["item", "candidate"], how="left")
 
 
-def system_scores(study: Study) -> list[SystemScore]:
+def system_scores(study: Study) -> list[dict[str, Any]]:
     scores = scored_responses(study)
     return [
-        SystemScore(
-            metric=str(metric),
-            signature=str(signature),
-            system=str(system),
-            condition=condition,
-            mean=float(part["value"].mean()),
-            sd=float(part["value"].std(ddof=1)),
-            n=int(part["value"].notna().sum()),
-            n_undefined=int(part["value"].isna().sum()),
-        )
+        {
+            "metric": str(metric),
+            "signature": str(signature),
+            "system": str(system),
+            "condition": condition,
+            "mean": float(part["value"].mean()),
+            "sd": float(part["value"].std(ddof=1)),
+            "n": int(part["value"].notna().sum()),
+            "n_undefined": int(part["value"].isna().sum()),
+        }
         for (metric, signature), run in scores.groupby(["metric", "signature"], sort=False)
         for system, answers in run.groupby("system", sort=False)
         for condition, part in _by_condition(answers)

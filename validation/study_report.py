@@ -10,6 +10,7 @@ from annotation.models import Study
 from annotation.study_facts import simulation_notice
 from metrics.score_comparisons import prompt_effects, system_scores
 from presentation.documents import Document, Section
+from presentation.numbers import plain_values
 from presentation.writers import FORMATS
 from results.models import Result
 from validation.documents.full import appendix, full_report, signed_document
@@ -70,7 +71,7 @@ def full(request: ReportRequest) -> Document:
 
 def lmstyle(request: ReportRequest) -> Document:
     results = request.results
-    scores = [row.record() for row in system_scores(request.study)]
+    scores = [plain_values(row) for row in system_scores(request.study)]
     tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_ratings(results)]
     other = sensitivity_table(results)
     sections = [
@@ -91,7 +92,7 @@ def of_e2e(request: ReportRequest) -> Document:
     """E2E's comparison of two prompts; needs scores but no judgments."""
     study, prompts = request.study, request.prompts
     effects = [effect.record() for effect in prompt_effects(study, prompts=prompts)]
-    scores = [row.record() for row in system_scores(study)]
+    scores = [plain_values(row) for row in system_scores(study)]
     tables = [e2e(effects, prompts), lmstyle_scores(scores)]
     methods = e2e_methods(effects, prompts)
     return Document(

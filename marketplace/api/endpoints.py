@@ -21,7 +21,6 @@ import hmac
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 from functools import wraps
 from typing import Any
@@ -41,8 +40,6 @@ from marketplace.api.request_bodies import read_object
 from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken, require
 from marketplace.hits.review import answer_appeal
 from marketplace.hits.same_person import (
-    MOST_OTHERS,
-    SharedTrait,
     shared_devices,
     shared_traits,
 )
@@ -119,7 +116,7 @@ def devices(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; of its requester's HITs alone.
     """
-    rows = map(_shared, shared_devices(requester, annotation_prefix(request)))
+    rows = shared_devices(requester, annotation_prefix(request))
     return JsonResponse(
         {"shared_devices": [{name: row[name] for name in row if name != "trait"} for row in rows]}
     )
@@ -131,13 +128,7 @@ def traits(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; of its requester's HITs alone.
     """
-    return JsonResponse(
-        {"shared_traits": list(map(_shared, shared_traits(requester, annotation_prefix(request))))}
-    )
-
-
-def _shared(row: SharedTrait) -> dict[str, Any]:
-    return asdict(row) | {"n_others": len(row.others), "others": list(row.others[:MOST_OTHERS])}
+    return JsonResponse({"shared_traits": shared_traits(requester, annotation_prefix(request))})
 
 
 # An appeal is granted by ApproveAssignment with OverrideRejection; the worker reads the answer.

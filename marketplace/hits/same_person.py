@@ -7,7 +7,6 @@ back by it; requesters see which workers of theirs share what, and never the det
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,15 +31,11 @@ MOST_PRINTS = 200_000
 DEVICE, PAYOUT, TEXTS = "device", "payout", "texts"
 
 
-@dataclass(frozen=True)
-class SharedTrait:
+def _trait(worker: str, trait: str, n_shared: int, n: int, others: Iterable[str]) -> dict[str, Any]:
     """A worker who shares a trait in `n_shared` of `n` submissions; a payout counts as one."""
-
-    worker_id: str
-    trait: str
-    n_shared: int
-    n: int
-    others: tuple[str, ...]
+    named = sorted(others)
+    counts = {"n_shared": n_shared, "n": n, "n_others": len(named)}
+    return {"worker_id": worker, "trait": trait, "others": named[:MOST_OTHERS], **counts}
 
 
 def note_device(assignment: Assignment, *, address: str, browser: str) -> None:
@@ -62,7 +57,7 @@ def delete_old_prints(now: datetime) -> None:
     DevicePrint.objects.filter(created_at__lt=now - KEPT_FOR).delete()
 
 
-def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
+def shared_devices(requester: Requester, annotation_prefix: str) -> list[dict[str, Any]]:
     rows = (
         DevicePrint.objects.filter(
             requester=requester, assignment__hit__requester_annotation__startswith=annotation_prefix
@@ -80,9 +75,7 @@ def shared_devices(requester: Requester, annotation_prefix: str) -> list[SharedT
         others = set().union(*(workers_of[digest] for digest in digests)) - {worker}
         if others:
             n_shared = sum(len(workers_of[digest]) > 1 for digest in digests)
-            shared.append(
-                SharedTrait(worker, DEVICE, n_shared, len(digests), tuple(sorted(others)))
-            )
+            shared.append(_trait(worker, DEVICE, n_shared, len(digests), others))
     return shared
 
 
@@ -93,7 +86,7 @@ MOST_WHO_SHARE = 5
 MOST_ANSWERS = 20_000
 
 
-def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTrait]:
+def shared_traits(requester: Requester, annotation_prefix: str) -> list[dict[str, Any]]:
     mine = (
         Assignment.objects.of(requester)
         .handed_in()
@@ -105,21 +98,21 @@ def shared_traits(requester: Requester, annotation_prefix: str) -> list[SharedTr
             *_payouts(mine.values_list("worker", flat=True).distinct()),
             *_texts(mine),
         ],
-        key=lambda row: (row.worker_id, row.trait),
+        key=lambda row: (row["worker_id"], row["trait"]),
     )
 
 
-def _payouts(workers: Iterable[Any]) -> Iterator[SharedTrait]:
+def _payouts(workers: Iterable[Any]) -> Iterator[dict[str, Any]]:
     methods = PayoutMethod.objects.filter(worker__in=list(workers)).exclude(details_seal="")
     by_seal: dict[str, set[str]] = defaultdict(set)
     for seal, worker in methods.values_list("details_seal", "worker__worker_id"):
         by_seal[seal].add(worker)
     for sharing in by_seal.values():
         for worker in sharing if len(sharing) > 1 else ():
-            yield SharedTrait(worker, PAYOUT, 1, 1, tuple(sorted(sharing - {worker})))
+            yield _trait(worker, PAYOUT, 1, 1, sharing - {worker})
 
 
-def _texts(assignments: Any) -> Iterator[SharedTrait]:
+def _texts(assignments: Any) -> Iterator[dict[str, Any]]:
     rows = assignments.order_by("-pk").values_list("worker__worker_id", "answer")[:MOST_ANSWERS]
     workers_of: dict[str, set[str]] = defaultdict(set)
     texts_of: dict[str, list[set[str]]] = defaultdict(list)
@@ -133,9 +126,7 @@ def _texts(assignments: Any) -> Iterator[SharedTrait]:
         shared = [texts & common for texts in submissions if texts & common]
         if shared:
             others = set().union(*(workers_of[text] for texts in shared for text in texts))
-            yield SharedTrait(
-                worker, TEXTS, len(shared), len(submissions), tuple(sorted(others - {worker}))
-            )
+            yield _trait(worker, TEXTS, len(shared), len(submissions), others - {worker})
 
 
 def _long_texts(answer: str) -> Iterator[str]:

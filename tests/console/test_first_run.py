@@ -108,7 +108,10 @@ def test_the_sample_answers_are_scored_under_both_prompts_and_judged_by_nobody()
         (name, 120, 0) for name in samples.sample_metrics()
     }
     assert not models.Judgment.objects.exists()
-    means = {(row.metric, row.system, row.condition): row.mean for row in system_scores(study)}
+    means = {
+        (row["metric"], row["system"], row["condition"]): row["mean"]
+        for row in system_scores(study)
+    }
     for metric in samples.sample_metrics():
         for system in ("terse", "careful", "cheerful"):
             assert means[metric, system, "enhanced"] > means[metric, system, "standard"]

@@ -378,20 +378,20 @@ def three(mturk, make_worker):
 
 def found(requester, trait):
     rows = same_person.shared_traits(requester, "a:")
-    return {row.worker_id: row.others for row in rows if row.trait == trait}
+    return {row["worker_id"]: row["others"] for row in rows if row["trait"] == trait}
 
 
 def test_the_same_text_and_device_of_two_are_found_and_not_what_everybody_wrote(
     requester, three, mturk, make_worker
 ):
     ann, bob, _cleo = (each.worker_id for each in three)
-    assert found(requester, "texts") == {ann: (bob,), bob: (ann,)}
+    assert found(requester, "texts") == {ann: [bob], bob: [ann]}
     assert found(requester, "device") == found(requester, "payout") == {}
     for worker in three[:2]:
         same_person.note_device(
             models.Assignment.objects.get(worker=worker), address="192.0.2.1", browser="Firefox"
         )
-    assert found(requester, "device") == {ann: (bob,), bob: (ann,)}
+    assert found(requester, "device") == {ann: [bob], bob: [ann]}
     models.Assignment.objects.update(answer="<a><b")  # no document
     assert found(requester, "texts") == {}
     hit = mturk.create_hit(**HIT | {"RequesterAnnotation": "a:1"}, MaxAssignments=6)["HIT"]
@@ -407,7 +407,7 @@ def test_the_same_payout_is_found_however_it_is_written(requester, three, make_w
     choose_method(worker=bob, method="Bank transfer", details="Bob, DE02 1203 0000 0000 2020 51")
     stranger = make_worker("stranger")
     choose_method(worker=stranger, method="Gift card", details="Bob, DE02120300000000202051")
-    pair = {ann.worker_id: (cleo.worker_id,), cleo.worker_id: (ann.worker_id,)}
+    pair = {ann.worker_id: [cleo.worker_id], cleo.worker_id: [ann.worker_id]}
     assert found(requester, "payout") == pair
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
     call_command("reencrypt_secrets")

@@ -60,16 +60,18 @@ def effect(study, system):
 
 def test_each_systems_mean_is_reported_over_all_prompts_and_under_each(sample, rouge):
     means = {
-        (row.system, row.condition): row for row in system_scores(sample) if row.metric == "rouge1"
+        (row["system"], row["condition"]): row
+        for row in system_scores(sample)
+        if row["metric"] == "rouge1"
     }
     assert len(means) == 9
     for system in SYSTEMS:
         values = {prompt: of_prompt(rouge, system, prompt) for prompt in ("standard", "enhanced")}
         for prompt, expected in values.items():
             row = means[system, prompt]
-            assert (row.n, row.n_undefined) == (20, 0)
-            assert row.mean == pytest.approx(mean(expected), abs=1e-9)
-        assert means[system, ""].mean == pytest.approx(
+            assert (row["n"], row["n_undefined"]) == (20, 0)
+            assert row["mean"] == pytest.approx(mean(expected), abs=1e-9)
+        assert means[system, ""]["mean"] == pytest.approx(
             mean([*values["standard"], *values["enhanced"]]), abs=1e-9
         )
 

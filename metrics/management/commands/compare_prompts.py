@@ -6,7 +6,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.management.plain_table import natural
 from annotation.models import Study
 from metrics.management.options import some_draws
-from metrics.score_comparisons import ALL, PromptEffect, SystemScore, prompt_effects, system_scores
+from metrics.score_comparisons import ALL, PromptEffect, prompt_effects, system_scores
+from presentation.numbers import plain_values
 
 
 class Command(BaseCommand):
@@ -38,17 +39,19 @@ class Command(BaseCommand):
         )
         scores = system_scores(compared)
         record = {
-            "systems": [score.record() for score in scores],
+            "systems": [plain_values(score) for score in scores],
             "prompts": [effect.record() for effect in effects],
         }
         text = json.dumps(record, indent=1) if options["json"] else _text(scores, effects)
         self.stdout.write(text)
 
 
-def _text(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
+def _text(scores: list[dict[str, Any]], effects: list[PromptEffect]) -> str:
     lines = [f"{'metric':20} {'system':20} {'prompt':10}   mean      n"]
     lines += [
-        f"{row.metric:20} {row.system:20} {row.condition or 'all':10} {row.mean:7.3f} {row.n:6}"
+        "{metric:20} {system:20} {prompt:10} {mean:7.3f} {n:6}".format(
+            **row, prompt=row["condition"] or "all"
+        )
         for row in scores
     ]
     lines += ["", f"{'metric':20} {'system':20} difference, interval, p (t), p (Wilcoxon), pairs"]
