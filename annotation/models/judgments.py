@@ -161,7 +161,7 @@ class Judgment(BaseRow):
         ]
 
 
-class WrittenAnswer(models.Model):
+class WrittenAnswer(BaseRow):
     """What an annotator wrote: the answer to a question for words, or why a candidate was chosen.
 
     Words are no values and so no judgments; `question` is the question's name in the protocol.
@@ -191,9 +191,6 @@ class WrittenAnswer(models.Model):
                 name="written_once_about_an_item",
             ),
         ]
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class MissingAnswer(BaseRow):

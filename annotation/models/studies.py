@@ -237,7 +237,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(later).order_by("position", "pk").first()
 
 
-class SourceItem(models.Model):
+class SourceItem(BaseRow):
     """An item as it was imported, while pairs of its candidates are the study's items."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="source_items")
@@ -253,9 +253,6 @@ class SourceItem(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="source_item_key_once_a_study")
         ]
-
-    def __str__(self) -> str:
-        return self.key
 
 
 class Item(models.Model):
@@ -337,7 +334,7 @@ class Candidate(models.Model):
         return self.system if Permission.VIEW_SYSTEMS in permissions else None
 
 
-class SourceCandidate(models.Model):
+class SourceCandidate(BaseRow):
     item = models.ForeignKey(SourceItem, on_delete=models.CASCADE, related_name="candidates")
     key = models.CharField(max_length=200)
     blind_key = models.CharField(max_length=BLIND_KEY_LENGTH, editable=False)
@@ -349,9 +346,6 @@ class SourceCandidate(models.Model):
 
     class Meta:
         ordering = ["item", "position", "pk"]
-
-    def __str__(self) -> str:
-        return self.key
 
 
 def counted(rows: QuerySet[Any], path: str, number: Aggregate | None = None) -> Coalesce:

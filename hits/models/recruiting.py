@@ -273,9 +273,6 @@ class Recruitment(CreatedRow):
             models.CheckConstraint(condition=Q(reward__gt=0), name="a_participant_is_paid")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.recruiter} for {self.batch}"
-
     @property
     def charged(self) -> list[tuple[str, Decimal]]:
         return [

@@ -47,7 +47,7 @@ class PracticeHitQuerySet(models.QuerySet["PracticeHit"]):
         )
 
 
-class PracticeHit(models.Model):
+class PracticeHit(BaseRow):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="practice_hits")
     number = models.PositiveSmallIntegerField(help_text="Of the practice's items, from 0.")
     item = models.ForeignKey(
@@ -84,9 +84,6 @@ class PracticeHit(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return self.hit_id or f"unpublished practice HIT of batch {self.batch_id}"
-
     @property
     def n_assignments(self) -> int:
         return self.max_assignments
@@ -101,7 +98,7 @@ class PracticeHit(models.Model):
         return f"assay:{self.batch.key}:practice:{self.number}"
 
 
-class PracticeAnswer(models.Model):
+class PracticeAnswer(BaseRow):
     hit = models.ForeignKey(PracticeHit, on_delete=models.CASCADE, related_name="answers")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="practice_answers")
     assignment_id = models.CharField(max_length=64)
@@ -121,9 +118,6 @@ class PracticeAnswer(models.Model):
                 fields=["hit", "assignment_id"], name="practice_answer_once_a_hit"
             )
         ]
-
-    def __str__(self) -> str:
-        return self.assignment_id
 
 
 class PracticeResultQuerySet(models.QuerySet["PracticeResult"]):

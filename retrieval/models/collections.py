@@ -212,16 +212,13 @@ class FilePart(BaseRow):
         ]
 
 
-class FileTopic(models.Model):
+class FileTopic(BaseRow):
     file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="topics")
     topic = models.TextField()
 
     class Meta:
         ordering = ["file", "pk"]
         indexes = [models.Index(fields=["file", "topic"], name="topic_of_a_file")]
-
-    def __str__(self) -> str:
-        return self.topic
 
 
 class FileFit(BaseRow):
