@@ -314,6 +314,17 @@ def test_letters_select_products_and_zero_selects_none(framed):
     assert [key for key in answer.order if values[key]] == [answer.order[0], answer.order[2]]
 
 
+def test_enter_leads_to_what_is_missing_and_not_past_it(framed):
+    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
+    item, document = published(
+        alternatives_item(), questions=(ticked,), reason=Reason("choice", 10)
+    )
+    _, page = framed(item, document)
+    task = frames.inside(page)
+    press_keys(page, "b", "Enter")
+    expect(task.locator(".why:not([hidden]) textarea")).to_be_focused()
+
+
 def test_keys_are_listed_can_be_switched_off_and_leave_texts_alone(framed):
     questions = (QUESTIONS["short_text"], QUESTIONS["likert"])
     item, document = published(rating_item(), questions=questions)
