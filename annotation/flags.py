@@ -150,9 +150,10 @@ def _store(study: Study, evidence: Evidence, quality: QualityEvidence) -> Result
     list_evidence(study).exclude(pk=version.pk).delete()
     flags = flag_rows(study, version, quality)
     AnnotatorFlag.objects.bulk_create(flags, batch_size=ROWS_AT_ONCE)
-    SubmissionEvidence.objects.bulk_create(
-        _rows(study, version, evidence, flags), batch_size=ROWS_AT_ONCE
-    )
+    rows = _rows(study, version, evidence, flags)
+    SubmissionEvidence.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+    version.facts["n_flagged"] = sum(row.is_flagged for row in rows)
+    version.save(update_fields=["facts"])
     return version
 
 

@@ -86,11 +86,15 @@ def paper_files(document: Document) -> dict[str, bytes]:
 def result_sections(facts: StudyFacts) -> list[Section]:
     version, judged = current_version(facts.study), _judged(facts.study)
     metrics = None if version is None else StoredResults(version)
+    methods = _methods(facts.protocol, judged, metrics)
+    if methods and (notice := simulation_notice(facts.study)):
+        # Whoever copies the methods copies that no person answered.
+        methods.insert(0, notice)
     sections = [
         Section(_("Systems"), [*_systems(judged), *map(_figure, count(1), judged)]),
         Section(_("Agreement"), agreement_parts(facts)),
         Section(_("Metrics and human ratings"), _metrics(metrics)),
-        Section(_("Methods"), _methods(facts.protocol, judged, metrics)),
+        Section(_("Methods"), methods),
     ]
     return [section for section in sections if section.parts]
 
@@ -119,20 +123,22 @@ def _systems(judged: Sequence[Judged]) -> Iterator[Table]:
         letters = letters_of(systems, pairs)
         n_pairs = max(n_pairs, len(pairs))
         rated = {row.system: row for row in systems}
+        means = {row.system: row.mean for row in systems if row.mean is not None}
+        best = max(means, key=means.__getitem__, default="")
         columns += [
             Column(_("share") if _is_share(question) else _("mean"), group=_title(question)),
             Column(_("letters"), group=_title(question), is_number=False),
         ]
         for name in names:
-            is_best = letters.get(name, "").startswith("a")
-            cells[name] += [_number(question, rated.get(name), is_best), letters.get(name, "")]
+            number = _number(question, rated.get(name), is_best=name == best)
+            cells[name] += [number, letters.get(name, "")]
     note = ngettext(
-        "Means with 95 %% intervals for new items and new annotators. Systems that share a letter "
-        "of a question do not differ significantly (p ≥ .05, Holm-adjusted for %(n)d comparison, "
-        "or fewer than %(least)d items).",
-        "Means with 95 %% intervals for new items and new annotators. Systems that share a letter "
-        "of a question do not differ significantly (p ≥ .05, Holm-adjusted for %(n)d comparisons, "
-        "or fewer than %(least)d items).",
+        "Means of all judgments with 95 %% intervals for new items and new annotators; the greatest "
+        "is bold. Systems that share a letter of a question do not differ significantly (p ≥ .05, "
+        "Holm-adjusted for %(n)d comparison, or fewer than %(least)d items).",
+        "Means of all judgments with 95 %% intervals for new items and new annotators; the greatest "
+        "is bold. Systems that share a letter of a question do not differ significantly (p ≥ .05, "
+        "Holm-adjusted for %(n)d comparisons, or fewer than %(least)d items).",
         n_pairs,
     ) % {"n": n_pairs, "least": LEAST_ITEMS}
     rows: list[Row] = [tuple(cells[name]) for name in names]
@@ -175,7 +181,7 @@ def _limits(question: QuestionRecord, row: RatedSystemRecord) -> list[float | No
     return [None if value is None else factor * value for value in values]
 
 
-def _number(question: QuestionRecord, row: RatedSystemRecord | None, is_best: bool) -> Number:
+def _number(question: QuestionRecord, row: RatedSystemRecord | None, *, is_best: bool) -> Number:
     if row is None:
         return Number(None, reason=_("it has no judgment"))
     decimals = 1 if _is_share(question) else 2

@@ -86,7 +86,7 @@ def _judged_sizes(key_of_study: int, created_at: datetime, version: int) -> dict
 
 # Pages that show answers, and so say which of these are simulated; others say it themselves.
 SHOW_ANSWERS = frozenset(
-    {"agreement", "annotators", "disagreement", "adjudication", "labels", "downloads"}
+    {"agreement", "annotators", "disagreement", "adjudication", "labels", "downloads", "paper"}
 )
 
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import (
-    BooleanField,
     Case,
     Count,
     Exists,
+    IntegerField,
     Min,
     OuterRef,
     Q,
@@ -74,19 +74,20 @@ MARKS = {
 }
 # No key is longer; a database refuses greater numbers.
 MOST_DIGITS = 18
-# What is looked at first: flagged by a person or by a measure, or not read at all.
-IS_FLAGGED = Case(
-    When(submission=None, then=True),
-    When(submission__flag_reason__gt="", then=True),
-    When(submission__evidence__is_flagged=True, then=True),
+# What is looked at first: flagged by a person or by a measure, or not read at all; then what only a
+# shared device speaks against.
+SUSPICION = Case(
+    When(submission=None, then=2),
+    When(submission__flag_reason__gt="", then=2),
+    When(submission__evidence__is_flagged=True, then=2),
     When(
         Exists(
             SharedDevice.objects.filter(batch=OuterRef("hit__batch"), worker=OuterRef("worker"))
         ),
-        then=True,
+        then=1,
     ),
-    default=False,
-    output_field=BooleanField(),
+    default=0,
+    output_field=IntegerField(),
 )
 
 
@@ -189,7 +190,7 @@ def queue_of(
         .prefetch_related(*NOTED)
     )
     listed = listed.defer("answer_xml", "submission__raw", "hit__item__picture__content")
-    in_order = listed.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
+    in_order = listed.annotate(suspicion=SUSPICION).order_by("-suspicion", "submitted_at", "pk")
     found = list(in_order[rows])
     if opened.isdecimal() and all(str(one.pk) != opened for one in found):
         found = [*in_order.filter(pk=opened[:MOST_DIGITS]), *found]

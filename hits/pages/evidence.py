@@ -43,7 +43,7 @@ TITLES: dict[str, str | Promise] = {
     CONTRADICTORY: gettext_lazy("The answer contradicts the measured times"),
     UNRECORDED: gettext_lazy("The page recorded nothing of the work"),
     UNUSUAL: gettext_lazy("Unusual"),
-    CONSISTENT: gettext_lazy("Nothing unusual was recorded"),
+    CONSISTENT: gettext_lazy("The events of the page show nothing unusual"),
 }
 # Events that the time line of a submission marks.
 MARKED = (INPUT, TYPING, PASTE)

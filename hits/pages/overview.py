@@ -85,6 +85,8 @@ def money_figures(study: CountedStudy, facts: Facts) -> Iterator[Figure]:
     if work["hourly_usd"] is not None:
         n = work["duration"].n
         text = ngettext("%(n)s submission", "%(n)s submissions", n) % {"n": f"{n:,}"}
+        if len(work["standings"]) > 1:
+            text = _("%(n)s of the newest batch") % {"n": text}
         if work["floor_usd"]:
             text += "; " + _("minimum %(usd)s") % {"usd": usd(work["floor_usd"])}
         yield Figure(
@@ -205,8 +207,8 @@ def _quality_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
     context: dict[str, Any] = {
         "n_checks": facts.get("n_checks", 0),
         "n_passed": facts.get("n_checks", 0) - facts.get("n_failed_checks", 0),
-        "n_flagged": sum(row["n_flagged"] for row in agreement.record["questions"][:1]),
-        "n_submissions": study.n_submissions,
+        "n_flagged": facts.get("n_flagged"),
+        "n_submissions": facts.get("n_submissions"),
         "n_annotators": len(seconds),
         "position": next((row for row in positions if not row["annotator"]), None),
     }

@@ -299,6 +299,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "n_place": position + 1,
         "before": queue[position - 1] if position else None,
         "after": queue[position + 1] if position + 1 < len(queue) else None,
+        "following": next((one for one in queue[position + 1 :] if not one.drafts), None),
         "is_waiting": assignment.status == Assignment.Status.SUBMITTED,
         "is_rejected": assignment.status == Assignment.Status.REJECTED,
         "note_form": NoteForm(auto_id="note_%s", label_suffix=""),
@@ -400,9 +401,9 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         _("{label}: {name}, not sent yet.").format(label=label, name=name),
         extra_tags=f"drafted_{action}",
     )
-    return redirect(
-        desk_address(study, show=list_name, assignment=_next(study, assignment, list_name))
-    )
+    # On from here in the queue, and not from its begin, which may be of another worker.
+    after = _next(study, assignment, list_name, request.POST.get("following", ""))
+    return redirect(desk_address(study, show=list_name, assignment=after))
 
 
 def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:
@@ -425,11 +426,11 @@ def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) ->
     return ""
 
 
-def _next(study: Study, assignment: Assignment, list_name: str) -> str:
+def _next(study: Study, assignment: Assignment, list_name: str, following: str) -> str:
     if assignment.status != Assignment.Status.SUBMITTED:
         return str(assignment.pk)
     rows = listed_assignments(study, list_name or WAITING).filter(drafts=None)
-    return "" if rows.exists() else str(assignment.pk)
+    return following if rows.exists() else str(assignment.pk)
 
 
 @require_POST

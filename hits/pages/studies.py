@@ -174,9 +174,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _shown(request: HttpRequest, row: CountedStudy) -> dict[str, Any]:
-    """Figures and panels; of the study's rehearsal as long as nobody has answered the study."""
+    """Figures and panels; of the study's rehearsal until something is published or answered."""
     permissions, shown = page_permissions(request), row
-    rehearsal = None if row.n_judgments else rehearsal_of(row)
+    is_begun = row.n_judgments or stage_facts(row)["n_published"]
+    rehearsal = None if is_begun else rehearsal_of(row)
     if rehearsal is not None and rehearsal.judgments_version:
         shown = study_for(request, rehearsal.slug)
         stage_facts(shown, **waiting_counts())

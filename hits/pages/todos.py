@@ -165,8 +165,8 @@ def dispute_decision(study: Study, n: int, **details: Any) -> Decision:
     return Decision(
         "info",
         ngettext(
-            "%(n)s candidate on which annotators disagree widely.",
-            "%(n)s candidates on which annotators disagree widely.",
+            "%(n)s wide disagreement between annotators.",
+            "%(n)s wide disagreements between annotators.",
             n,
         )
         % {"n": f"{n:,}"},

@@ -144,7 +144,8 @@ class Standing:
         first, *others = self.systems
         if not others or has_too_few_items(first):
             return self.answer
-        values = {"best": first.system, "second": others[0].system, "question": question}
+        rivals = shorten_names(self.rivals or [others[0].system])
+        values = {"best": first.system, "second": rivals, "question": question}
         if size := self.lead_size:
             text = _("%(best)s leads on %(question)s, by %(size)s.")
             return CodedText(text % (values | {"size": size}), "best")

@@ -211,8 +211,12 @@ def test_letters_decide_while_no_field_has_the_focus(page):
     for key, n in (("j", 2), ("k", 1)):
         press(page, key)
         expect(place).to_have_text(re.compile(rf"^\D*{n}\D+6\D*$"))
+    press(page, "j")
+    expect(place).to_have_text(re.compile(r"^\D*2\D+6\D*$"))
     press(page, "a")
     expect_notice(page, "drafted_approve")
+    # On from there, and not to the first that waits.
+    expect(place).to_have_text(re.compile(r"^\D*3\D+6\D*$"))
     press(page, "r")
     field = page.locator("form.act [name=text]")
     expect(field).to_be_focused()
