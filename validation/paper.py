@@ -133,10 +133,10 @@ def _systems(judged: Sequence[Judged]) -> Iterator[Table]:
             number = _number(question, rated.get(name), is_best=name == best)
             cells[name] += [number, letters.get(name, "")]
     note = ngettext(
-        "Means of all judgments with 95 %% intervals for new items and new annotators; the greatest "
+        "Means of all judgments with 95 %% intervals for new items and annotators; the greatest "
         "is bold. Systems that share a letter of a question do not differ significantly (p ≥ .05, "
         "Holm-adjusted for %(n)d comparison, or fewer than %(least)d items).",
-        "Means of all judgments with 95 %% intervals for new items and new annotators; the greatest "
+        "Means of all judgments with 95 %% intervals for new items and annotators; the greatest "
         "is bold. Systems that share a letter of a question do not differ significantly (p ≥ .05, "
         "Holm-adjusted for %(n)d comparisons, or fewer than %(least)d items).",
         n_pairs,
