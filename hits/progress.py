@@ -21,7 +21,17 @@ from hits.calls import amount_usd, count
 from hits.connections import post
 from hits.costs import Spend, cost_of_assignment, spend_of
 from hits.exceptions import MarketplaceFault
-from hits.models import SIZE, Appeal, Assignment, Batch, Hit, PracticeHit, Recruitment, Statement
+from hits.models import (
+    SIZE,
+    Appeal,
+    Assignment,
+    Batch,
+    Hit,
+    Inquiry,
+    PracticeHit,
+    Recruitment,
+    Statement,
+)
 from hits.questions import LATIN_SQUARE, is_even
 from presentation.numbers import group_values
 
@@ -142,7 +152,9 @@ class BatchStanding:
 
 
 def batch_standings(studies: Sequence[Study]) -> list[BatchStanding]:
-    batches = Batch.objects.filter(study__in=studies).started().progressing()
+    n_inquiries = counted(Inquiry.objects.unanswered(), "batch")
+    started = Batch.objects.filter(study__in=studies).started()
+    batches = started.progressing().annotate(n_inquiries=n_inquiries)
     counts, appeals = _counts(studies), _appeals(studies)
     return [
         BatchStanding(batch, counts.get(batch.pk, ()), *appeals.get(batch.pk, (0, None)))

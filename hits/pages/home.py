@@ -24,6 +24,7 @@ from hits.pages.todos import (
     Decision,
     appeal_decision,
     dispute_decision,
+    inquiry_decision,
     recruiting_decisions,
 )
 from hits.progress import BatchStanding, batch_standings
@@ -131,7 +132,7 @@ def _waiting_decisions(home: Home) -> Iterator[Decision]:
     for pk, standings in group_values(
         (study.pk, standing) for study, standing in home.current_standings(Permission.REVIEW)
     ).items():
-        for find in (_reviews, _appeals, _unreadable):
+        for find in (_reviews, _appeals, _inquiries, _unreadable):
             yield from find(home.current[pk], standings)
     for study, standing in home.current_standings(Permission.SPEND):
         yield from _ends(study, standing)
@@ -209,6 +210,11 @@ def _appeals(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decis
             **_about(study) | {"note": cost % {"usd": usd}, "code": "appeal"},
             since=min(dates),
         )
+
+
+def _inquiries(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decision]:
+    if n := sum(one.batch.n_inquiries for one in standings):
+        yield inquiry_decision(study, n, **_about(study), code="inquiry", since=timezone.now())
 
 
 def _unreadable(study: Study, standings: Sequence[BatchStanding]) -> Iterator[Decision]:

@@ -151,13 +151,14 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
     )
 
 
-def inquiry_decision(study: Study, n: int) -> Decision:
+def inquiry_decision(study: Study, n: int, **details: Any) -> Decision:
     message = ngettext("A worker asks you something.", "Workers sent you %(n)s messages.", n)
     return Decision(
         "warning",
         message % {"n": f"{n:,}"},
         _("Answer"),
         reverse("console:review-messages", args=[study.slug]),
+        **details,
     )
 
 
