@@ -154,7 +154,7 @@ class BatchStanding:
 def batch_standings(studies: Sequence[Study]) -> list[BatchStanding]:
     n_inquiries = counted(Inquiry.objects.unanswered(), "batch")
     started = Batch.objects.filter(study__in=studies).started()
-    batches = started.progressing().annotate(n_inquiries=n_inquiries)
+    batches = started.progressing(n_inquiries=n_inquiries)
     counts, appeals = _counts(studies), _appeals(studies)
     return [
         BatchStanding(batch, counts.get(batch.pk, ()), *appeals.get(batch.pk, (0, None)))

@@ -59,12 +59,13 @@ class BatchQuerySet(StudyRowQuerySet["Batch"]):
             study=draft.study_id, round=draft.round, connection=draft.connection
         ).order_by("part")
 
-    def progressing(self) -> Self:
+    def progressing(self, **others: Coalesce) -> Self:
         # Each counted on its own: joined, a batch's HITs would be counted once per assignment.
         return self.annotate(
             n_hits=counted(Hit.objects.all(), "batch"),
             n_published=counted(Hit.objects.published(), "batch"),
             n_collected=counted(Assignment.objects.all(), "hit__batch"),
+            **others,
         )
 
 
