@@ -14,7 +14,7 @@ from annotation.check_placement import example_check
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.faults import Fault
-from annotation.protocols.fields import ITEM, KINDS, fields_of_kind
+from annotation.protocols.fields import CANDIDATE, ITEM, KINDS, fields_of_kind
 from annotation.protocols.records import (
     FLAG_NAMES,
     MADE_KINDS,
@@ -49,7 +49,7 @@ from hits.pages.admission import (
     value_choices,
 )
 from hits.pages.field_labels import in_words
-from hits.questions import letters_of
+from hits.questions import letters_of, scope_of
 
 Cases = list[dict[str, Any]]
 MOST_CHECKS = 20
@@ -374,6 +374,10 @@ def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolD
     match name:
         case "add":
             added = new_question(target)
+            # A reason is asked once, if nothing else is asked of each response.
+            scopes = {scope_of(one) for one in questions}
+            if target == "long_text" and scopes and CANDIDATE not in scopes:
+                added = replace(added, about=ITEM)
             questions.append(replace(added, name=_free_name(added.name, questions)))
         case "points-up" | "points-down":
             questions[index] = _with_points(questions[index], 1 if name == "points-up" else -1)

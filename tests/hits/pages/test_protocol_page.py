@@ -312,6 +312,9 @@ def test_buttons_move_copy_add_and_remove_questions():
     ):
         changed, _index = change_questions(document, action)
         assert [question.name for question in changed.questions] == names, action
+    for template, about in (("preference", "item"), ("style_ratings", "candidate")):
+        changed, _index = change_questions(read_protocol(template), "add:long_text")
+        assert changed.questions[-1].about == about
 
 
 def test_a_fault_names_the_field_it_is_about():
