@@ -57,7 +57,7 @@ from hits.recruited_batches import (
     request_draft,
 )
 from hits.studies import delete_study, unfinished_work
-from marketplace import models, recruiting
+from marketplace import models
 from marketplace.money.reconciliation import store_audit
 from marketplace.people.erasure import erase_worker
 from marketplace.recruiting.studies import PROLIFIC, StudyValues, open_study
@@ -716,30 +716,6 @@ def test_a_refused_bonus_of_the_desk_is_asked_for_again(fake, batch, pay_at_desk
     [payment] = Payment.objects.all()
     assert (payment.state, payment.amount_usd) == ("confirmed", Decimal(amount))
     assert [amount for _kind, _key, amount in fake.world.paid] == [cost]  # fees included
-
-
-def test_a_bonus_requested_again_meanwhile_is_written_once(bonus, drafted, fake, ada, monkeypatch):
-    """A gateway has cut the first, which is written between the other's looks."""
-    real, told = recruiting.intents._locked, {}
-
-    def locked(key):
-        if not told:
-            told.update(bonus)
-            facts = {"worker_id": bonus["worker_id"], "reason": bonus["reason"]}
-            facts |= {
-                "study": models.RecruitedStudy.objects.get(),
-                "bonus": Decimal(bonus["amount"]),
-            }
-            token = f"{drafted.key}:{drafted.n_requests + 1}"
-            recruiting.intents.request_bonus_in("GBP", token=token, **facts)
-        return real(key)
-
-    monkeypatch.setattr(recruiting.intents, "_locked", locked)
-    drafted.refresh_from_db()
-    job = change(drafted, participants.BONUS, ada, **bonus)
-    minute()
-    assert (job.state, [kind for kind, _key, _amount in fake.world.paid]) == ("done", ["bonus"])
-    assert models.Intent.objects.filter(kind="bonus").count() == 1
 
 
 @pytest.mark.parametrize(

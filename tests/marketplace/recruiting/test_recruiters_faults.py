@@ -191,14 +191,6 @@ def test_a_price_that_cannot_be_is_nobodys_charge(mturk, monkeypatch, handed_in)
         assert charges("reward") == []
 
 
-def test_who_arrives_on_an_unreadable_answer_tries_again(fake, posted, monkeypatch):
-    for content in ({}, [], None, {"id": 5}):
-        is_one = lambda path, _query: path.startswith("/submissions/") and len(path) > 15  # noqa: E731
-        answer_wrongly(monkeypatch, is_one, content)
-        _submission, _browser, answer = arrive(fake, posted)
-        assert (answer.status_code, answer.context["code"]) == (400, "not_asked")
-
-
 @pytest.mark.slow
 def test_a_study_that_always_fails_and_a_slow_account_hold_up_no_decision(
     fake, mturk, connection, hit_type, posted, monkeypatch
@@ -473,19 +465,6 @@ def test_a_bonus_at_a_disconnected_account_is_refused(fake, mturk, connection, p
 
 
 @pytest.mark.slow
-def test_a_bonus_written_at_a_disconnection_is_refused(fake, mturk, connection, handed_in):
-    approve(mturk, handed_in)
-    minutes()
-    pay_in_pounds(mturk, connection, handed_in)
-    RecruiterConnection.objects.update(encrypted_token="")
-    assert codes_of(erasure_obstacles(Session.objects.get().worker)) == ["open_calls"]
-    connect_again(fake, connection)
-    minutes()
-    assert (paid(fake, "bonus"), Intent.objects.get(kind="bonus").state) == ([], "refused")
-    assert not erasure_obstacles(Session.objects.get().worker)
-
-
-@pytest.mark.slow
 def test_a_bonus_sent_before_a_disconnection_is_uncertain(fake, mturk, connection, handed_in):
     pay_in_pounds(mturk, connection, handed_in)
     fake.fail_next("pay_bonuses", "500")
@@ -519,32 +498,6 @@ def test_a_rejection_taken_back_is_not_sent_again(fake, mturk, posted, monkeypat
     minutes()
     assert (sent, one.status) == (["REJECT", "APPROVE"], "APPROVED")
     assert not Intent.objects.filter(kind="reject").exists()
-
-
-@pytest.fixture
-def offered(fake, requester):
-    facts = {"name": "Prolific", "token": "token", "workspace": fake.world.workspace}
-    return connections.offer_prolific(requester=requester, **facts)
-
-
-@pytest.mark.parametrize("content", [{}, [], None, {"results": [{"id": 5}]}, {"results": [None]}])
-def test_a_token_is_tried_to_the_end_whatever_is_said_of_webhooks(offered, monkeypatch, content):
-    answer_wrongly(monkeypatch, lambda path, _query: path.startswith("/hooks/"), content)
-    connections.try_offer(connection=offered)
-    offered.refresh_from_db()
-    assert (offered.encrypted_offer, bool(offered.encrypted_token)) == ("", True)
-    minutes()
-
-
-def test_a_token_that_cannot_be_tried_is_no_longer_being_tried(offered, monkeypatch):
-    def fail(*_args, **_facts):
-        raise KeyError("id")
-
-    monkeypatch.setattr("marketplace.recruiting.connections.connect_prolific", fail)
-    with pytest.raises(KeyError):
-        connections.try_offer(connection=offered)
-    offered.refresh_from_db()
-    assert (offered.encrypted_offer, "KeyError" in offered.problem) == ("", True)
 
 
 @pytest.mark.slow
