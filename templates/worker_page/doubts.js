@@ -4,11 +4,12 @@ const plain = (value) => value.toLowerCase().replace(/\s+/g, " ").trim();
 function doubtful() {
   const shown = plain(all(".text, .prose", main).map((each) => each.textContent).join(" ")), seen = [];
   return [...fields, ...whys, reason].flatMap((entry) => {
-    if (!entry?.value || entry.node.hidden || (entry.question && entry.question.kind !== "long_text")) return [];
-    const said = plain(entry.value), name = entry.label || letterOf[entry.candidate];
+    const box = entry && (entry.input || control(entry.node));
+    if (box?.type !== "textarea" || entry.node.hidden) return [];
+    const said = plain(box.value), name = entry.label || letterOf[entry.candidate];
     const found = said.length > 14 && (seen.includes(said) ? "twice" : shown.includes(said) && "copied");
     seen.push(said);
-    return found ? [{ input: entry.input || control(entry.node), text: (name ? `${name}: ` : "") + text(found) }] : [];
+    return found ? [{ input: box, text: (name ? `${name}: ` : "") + text(found) }] : [];
   });
 }
 const handOver = form.onsubmit;

@@ -16,11 +16,9 @@ function point(stop) {
   [current, typed] = [stop, ""];
 }
 function move(step) {
-  const shown = stops.filter(isShown), at = shown.indexOf(current), [first] = missing();
-  const to = at < 0 ? shown.at(-1) : shown[at + step];
+  const shown = stops.filter(isShown), [first] = missing(), to = shown[shown.indexOf(current) + step];
   // From nowhere, from an answered question and before Submit, what is missing comes first.
-  if (first && !current?.node.contains(first.input) && (at < 0 || (step ? to?.node === submit : current.value !== null)))
-    return goTo(first.input);
+  if (first && step >= 0 && !current?.node.contains(first.input) && (!to?.question || !(step || to.value === null))) return goTo(first.input);
   if (!to) return;
   point(to);
   goTo(to.input || control(to.node) || to.node);

@@ -419,7 +419,7 @@ new ResizeObserver(() => {
 const instructions = find("#instructions"), opened = instructions && `assay:instructions:${hash(instructions.textContent)}`;
 if (instructions) {
   instructions.open = !recall(opened);
-  unfold.onclick = () => { brief.style.maxHeight = "none"; };
+  unfold.onclick = () => { brief.id = ""; };
   instructions.ontoggle = () => keep(opened, !instructions.open);
 }
 

@@ -319,14 +319,14 @@ def test_an_item_shows_everyones_judgments_which_can_be_flagged(rosa, researcher
     study.items.get(key="d0").submissions.update(justification="It fits.")
     answer = rosa.get(item_url(study, "d0"))
     [table] = answer.context["questions"]
-    assert [one.pseudonym for one in table.annotators] == ["Ann", "Bob"]
-    row = table.rows[0]
-    assert (row.candidate.key, row.values, row.mean) == ("alpha", ("20", "25"), 22.5)
+    assert [one.pseudonym for one in table["annotators"]] == ["Ann", "Bob"]
+    row = table["rows"][0]
+    assert (row["candidate"].key, row["values"], row["mean"]) == ("alpha", ["20", "25"], 22.5)
     content = answer.content.decode()
     assert "It fits." in content
     assert ('rel="next"' in content, 'rel="prev"' in content) == (True, False)
     [table] = rosa.get(item_url(ticked_study(owner=researcher), "boot")).context["questions"]
-    assert {row.candidate.key: row.values for row in table.rows}["clog"] == ("yes",)
+    assert {row["candidate"].key: row["values"] for row in table["rows"]}["clog"] == ["yes"]
     theirs = rated_study("other").items.first().submissions.first()
     for slug in ("rated", "other"):
         where = reverse("console:flag", args=[slug, theirs.pk])

@@ -565,7 +565,7 @@ def test_the_first_question_is_in_sight_below_the_instructions(framed, width, he
     _, page = framed(item, document, "task", viewport={"width": width, "height": height})
     question, footer = page.locator(".field").first, page.locator("footer")
     assert question.bounding_box()["y"] + 60 < footer.bounding_box()["y"]
-    brief, unfold = page.locator("#brief"), page.locator("#unfold")
+    brief, unfold = page.locator("#instructions > div"), page.locator("#unfold")
     unfold.click()
     expect(unfold).to_be_hidden()
     assert brief.evaluate("node => node.scrollHeight <= node.clientHeight")
