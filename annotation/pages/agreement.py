@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.functional import Promise
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy, gettext_lazy as _
@@ -271,7 +272,10 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
 def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; the way to an annotator's work is for those who may
     review, and whose it is for those who may view workers."""
-    study, view = _study_and_view(request, slug)
+    study = study_for(request, slug)
+    if (view := _view(study, request)) is None:
+        # It computes what is missing, or says what is.
+        return redirect("console:agreement", slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
     page = page_of(request, view.annotator_rows(key))
     work: dict[str, Sequence[DeskWork]] = {}
@@ -300,7 +304,9 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
-    study, view = _study_and_view(request, slug)
+    study = study_for(request, slug)
+    if (view := _view(study, request)) is None:
+        return redirect("console:agreement", slug)
     words = search_words(request)
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
     permissions = page_permissions(request)
@@ -319,7 +325,9 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: whoever has a role in the study. A chart as specification, data or file."""
-    study, view = _study_and_view(request, slug)
+    study = study_for(request, slug)
+    if (view := _view(study, request)) is None:
+        raise Http404("Agreement is not computed yet; its page does that.")
     require(chart in CHARTS and form in FORMS, Http404(f"There is no chart {chart}.{form}."))
     draw = partial(
         picture_in,
@@ -330,13 +338,6 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         data=lambda: frame_csv(CHARTS[chart].rows(view)),
     )
     return of_version(request, view.version, f"{chart}.{form}", draw)
-
-
-def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
-    study = study_for(request, slug)
-    if (view := _view(study, request)) is None:
-        raise Http404("Agreement is not computed yet; its page does that.")
-    return study, view
 
 
 def _view(study: CountedStudy, request: HttpRequest) -> AgreementView | None:

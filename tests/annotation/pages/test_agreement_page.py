@@ -35,7 +35,8 @@ def fetch(fetch_picture):
 
 def test_a_chart_is_a_specification_in_colors_of_the_page_and_a_file(rosa, fetch, study):
     for name in ("annotators", "disagreement"):
-        assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
+        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]))
+        assert answer.headers["Location"] == reverse("console:agreement", args=[study.slug])
     assert fetch(study, "forest", "json").status_code == 404  # not computed yet
     find_study_kind(study_facts.AGREEMENT).compute_now(study)
     for chart in ("forest", "matrix", "volume", "speed"):
