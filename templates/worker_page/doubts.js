@@ -1,10 +1,10 @@
 // Reasons that are there twice, or copied from the page: asked about once.
 let isAsked = false;
-const plain = (value) => value.toLowerCase().replace(/\s+/g, " ").trim();
+const plain = (raw) => raw.toLowerCase().replace(/\s+/g, " ").trim();
 function doubtful() {
   const shown = plain(all(".text, .prose", main).map((each) => each.textContent).join(" ")), seen = [];
   return [...fields, ...whys, reason].flatMap((entry) => {
-    const box = entry && (entry.input || control(entry.node));
+    const box = entry?.input || (entry && control(entry.node));
     if (box?.type !== "textarea" || entry.node.hidden) return [];
     const said = plain(box.value), name = entry.label || letterOf[entry.candidate];
     const found = said.length > 14 && (seen.includes(said) ? "twice" : shown.includes(said) && "copied");

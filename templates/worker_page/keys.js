@@ -18,7 +18,7 @@ function point(stop) {
 function move(step) {
   const shown = stops.filter(isShown), [first] = missing(), to = shown[shown.indexOf(current) + step];
   // From nowhere, from an answered question and before Submit, what is missing comes first.
-  if (first && step >= 0 && !current?.node.contains(first.input) && (!to?.question || !(step || to.value === null))) return goTo(first.input);
+  if (first && step >= 0 && !current?.node.contains(first.input) && (!to?.question || !(step || to.value == null))) return goTo(first.input);
   if (!to) return;
   point(to);
   goTo(to.input || control(to.node) || to.node);

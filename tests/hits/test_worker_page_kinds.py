@@ -16,6 +16,7 @@ from annotation.protocols.records import (
     Consent,
     Display,
     Example,
+    Order,
     ProtocolDocument,
     ProtocolQuestion,
     Reason,
@@ -561,7 +562,9 @@ def test_a_reason_that_is_there_twice_or_copied_is_asked_about_once(framed):
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_the_first_question_is_in_sight_below_the_instructions(framed, width, height):
     document = templates.read_protocol("style_ratings")
-    item, document = published(rating_item(), **vars(document))
+    # The responses have one to four lines on a phone.
+    order = Order(policy="fixed")
+    item, document = published(rating_item(), **(vars(document) | {"order": order}))
     _, page = framed(item, document, "task", viewport={"width": width, "height": height})
     question, footer = page.locator(".field").first, page.locator("footer")
     assert question.bounding_box()["y"] + 60 < footer.bounding_box()["y"]
