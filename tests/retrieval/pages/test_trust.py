@@ -11,8 +11,8 @@ from retrieval.answers.audit import list_files, words_of
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.comparison import list_compared
 from retrieval.result_kinds.pool import request_pool
-from retrieval.result_kinds.reuse import find_pool_depth
 from retrieval.reuse.machine import NO_SUM
+from retrieval.reuse.stored_runs import find_pool_depth
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import rating_study, ticked_study
 from tests.codes import codes_of, message_codes
