@@ -397,7 +397,7 @@ def result_kind(name: str) -> ResultKind[Any]:
 
 def result_kinds(subject: str = "") -> Mapping[str, ResultKind[Any]]:
     _import_kinds()
-    # In the same order whichever module was imported first.
+    # Sorted, because the order of imports differs between processes.
     kinds = sorted(_kinds.items())
     return {name: one for name, one in kinds if subject in ("", one.subject)}
 

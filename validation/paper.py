@@ -88,7 +88,7 @@ def result_sections(facts: StudyFacts) -> list[Section]:
     metrics = None if version is None else StoredResults(version)
     methods = _methods(facts.protocol, judged, metrics)
     if methods and (notice := simulation_notice(facts.study)):
-        # Whoever copies the methods copies that no person answered.
+        # The notice is copied with the methods.
         methods.insert(0, notice)
     sections = [
         Section(_("Systems"), [*_systems(judged), *map(_figure, count(1), judged)]),

@@ -274,7 +274,7 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     review, and whose it is for those who may view workers."""
     study = study_for(request, slug)
     if (view := _view(study, request)) is None:
-        # It computes what is missing, or says what is.
+        # The page computes agreement, or explains why there is none.
         return redirect("console:agreement", slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
     page = page_of(request, view.annotator_rows(key))

@@ -297,7 +297,7 @@ def figures_of(study: CountedStudy, permissions: Container[str]) -> list[Figure]
 
 
 def panels_of(request: HttpRequest, study: CountedStudy) -> list[ShownPanel]:
-    """In their order; the request's permissions must be those of this study."""
+    """In their order; the request must have the permissions of this study."""
     load_registrations()
     permissions = page_permissions(request)
     return [

@@ -97,12 +97,13 @@ class StudyKind(ResultKind[Study]):
         )
 
 
-# A page of results that takes long is computed less often than answers arrive.
+# Answers arrive every 30 s, and agreement of a million judgments takes 20 s: a result is requested
+# again after ten times its own duration, so that it uses at most a tenth of a worker.
 PAUSE_PER_COMPUTATION = 10
 
 
 def request_results(study: Study) -> None:
-    """Request what the pages of results open with, now that judgments have arrived."""
+    """Request the results that pages show, after judgments have arrived."""
     for page in (RESULTS, AGREEMENT, VALIDATION):
         kind = find_study_kind(page)
         # Without scores of a metric there is nothing to validate.

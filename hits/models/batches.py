@@ -172,7 +172,7 @@ class Batch(models.Model):
     publisher = models.CharField(max_length=32, blank=True, editable=False)
     publisher_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    # Present on what comes from `progressing()`, the last on what comes from `batch_standings`.
+    # Counted by `progressing()`; messages only for `batch_standings`.
     n_hits: int
     n_published: int
     n_collected: int

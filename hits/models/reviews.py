@@ -246,7 +246,7 @@ class RejectionReason(models.Model):
 
 class AnswerableQuerySet(StudyRowQuerySet[Row]):
     def unanswered(self) -> Self:
-        # Nothing was sent yet; the state has an index.
+        # An unanswered row was never sent, and its state has an index.
         return self.filter(answer="", state=DeliveryState.INTENDED)
 
     def unsent(self) -> Self:

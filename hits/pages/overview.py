@@ -129,7 +129,7 @@ def daily_progress(days: Days, n_planned: int) -> dict[str, Any]:
         "ticks": [(n, f"{TOP + HEIGHT * (1 - n / top):.2f}%") for n in sorted({0, top // 2, top})],
         "start": start,
         "last": last,
-        # Its label needs room between those of the ends.
+        # Its label needs room between the labels of the ends.
         "last_x": f"{LEFT + WIDTH * xs[-1] / 100:.2f}%" if 20 < xs[-1] < 80 else "",
         "end": end,
         "expected_end": expected_end,

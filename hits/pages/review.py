@@ -401,7 +401,7 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         _("{label}: {name}, not sent yet.").format(label=label, name=name),
         extra_tags=f"drafted_{action}",
     )
-    # On from here in the queue, and not from its begin, which may be of another worker.
+    # The next in the queue; the first may be the work of another annotator.
     after = _next(study, assignment, list_name, request.POST.get("following", ""))
     return redirect(desk_address(study, show=list_name, assignment=after))
 

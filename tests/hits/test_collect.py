@@ -389,7 +389,7 @@ def test_results_are_computed_when_answers_arrive(batch, look, ann, bob):
     for job in list(waiting):
         assert execution.run_job(job.pk) == "done"
     assert find_study_kind(study_facts.RESULTS).is_stored(Batch.objects.get().study)
-    # What took long is not computed for each answer.
+    # A slow result is not computed for each answer.
     hand_in(bob, hit_on(batch, "d0"), VALUES)
     hours = [timezone.now() - timedelta(hours=n) for n in (1, 2)]
     Job.objects.of_kind(study_facts.RESULT).update(finished_at=hours[0], started_at=hours[1])
