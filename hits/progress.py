@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Candidate, Item, Study, Submission
 from annotation.models.judgments import PLAUSIBLY_TIMED
 from annotation.models.studies import counted
-from annotation.pages.study import Facts, stage_facts
+from annotation.pages.stages import Facts, stage_facts
 from hits.calls import amount_usd, count
 from hits.connections import post
 from hits.costs import Spend, cost_of_assignment, spend_of

@@ -25,7 +25,7 @@ from annotation.readers.tables import read_rows
 from error_codes import CodedText
 from metrics.exceptions import FileUnfit, get_code
 from metrics.models import unread_text
-from metrics.scorers.scorer import Example, Score, Scorer, Scores
+from metrics.scorers.interface import Example, Score, Scorer, Scores
 from metrics.stored_scores import Content, chunks, content_of, finite, grouped
 from metrics.study_judges import count_replies_in, prepare
 from metrics.study_scores import Plan, estimated, measured, signature_of

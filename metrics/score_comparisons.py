@@ -19,7 +19,7 @@ from metrics.exceptions import ModelUnfit, NothingToScore, NotPaired, get_code
 from metrics.models import ScoringRun
 from metrics.scorers.embedding import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
-from metrics.scorers.scorer import Scorer
+from metrics.scorers.interface import Scorer
 from metrics.study_files import score_frame
 from metrics.study_scores import signature_of
 from presentation.numbers import plain_values

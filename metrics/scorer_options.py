@@ -10,8 +10,8 @@ from annotation.models import Study
 from metrics.exceptions import ParameterRefused
 from metrics.scorers.checkpoints import locate
 from metrics.scorers.errors import ModelUnavailableError
+from metrics.scorers.interface import Scorer
 from metrics.scorers.registry import defaults_of
-from metrics.scorers.scorer import Scorer
 from metrics.scorers.style import PRESETS
 from metrics.study_judges import Caps, is_judge, judges_client, stored_settings
 from metrics.study_scores import named_scorer

@@ -24,9 +24,9 @@ from annotation.study_facts import PLAN_SCORE, SCORE, jobs_of, request_study_job
 from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from metrics.exceptions import ParameterRefused
 from metrics.models import JudgeConnection, ScoringRequest
+from metrics.scorers.interface import Scorer
 from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from, limits_from
-from metrics.scorers.scorer import Scorer
 from metrics.study_judges import is_judge, stored_settings
 from metrics.study_scores import Scored, named_scorer, plan_scoring, score_study
 from work.addresses import checked_addresses

@@ -17,8 +17,8 @@ from annotation.models import Candidate, Study
 from error_codes import InvalidValue
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
-from metrics.scorers import scorer as scorers
-from metrics.scorers.scorer import Example
+from metrics.scorers import interface as scorers
+from metrics.scorers.interface import Example
 from presentation.numbers import group_values
 from work.execution import Lease, heartbeat, lease_term, lock, new_token
 from work.models import lapsed

@@ -16,13 +16,13 @@ from annotation.models import Study
 from metrics.exceptions import ModelUnfit, ParameterRefused, get_code
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.errors import EndpointError, ScorerError
+from metrics.scorers.interface import Scorer
 from metrics.scorers.judges import geval, grade
 from metrics.scorers.judges.capabilities import Capabilities, capabilities_of, stored_capabilities
 from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.geval import PRESETS, GEvalSettings, with_steps
 from metrics.scorers.judges.grade import EndpointJudge, GradeSettings
 from metrics.scorers.registry import SCORERS
-from metrics.scorers.scorer import Scorer
 from presentation.files import require_writable, write_whole
 
 # How a distribution may have been obtained, as raw records begin with it.

@@ -21,12 +21,12 @@ from metrics.models import (
     ScoringRun,
     unread_text,
 )
-from metrics.scorers import scorer as scorers
+from metrics.scorers import interface as scorers
 from metrics.scorers.errors import ScorerError, ScoringWarning
+from metrics.scorers.interface import Example, Scorer, Scores
 from metrics.scorers.judges.budget import Estimate
 from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
-from metrics.scorers.scorer import Example, Scorer, Scores
 from metrics.stored_scores import Content, RunLease, chunks, content_of, grouped, leased, score_of
 from metrics.study_judges import count_replies, is_judge, judge_record, judges_client, prepare
 from presentation.numbers import count_of

@@ -18,7 +18,7 @@ from annotation.readers.drafts import StudyDraft
 from replications.lmstyle import BATCH, QUESTION_OF, SCORES, table_1, table_3
 from replications.published_data import DatasetIncomplete, Published
 from replications.rated_dialogues import read_dstc9, read_topical_chat
-from retrieval.audit.collection import audit_collection
+from retrieval.audit.collections import audit_collection
 from stats.correlation import Coefficient, Level, correlation_at_level
 from stats.libraries import np, pd
 from validation.documents.terms import plain_signature

@@ -29,7 +29,7 @@ from retrieval.models import (
     result_collection,
 )
 from retrieval.pools.catalogue import Catalogue, names_alone, pool_study
-from retrieval.result_kinds.pool import stored_pool
+from retrieval.result_kinds.pools import stored_pool
 from retrieval.stored_files import (
     files_on_disk,
     opened_catalogue,

@@ -30,7 +30,7 @@ from annotation.study_files import (
 from presentation.files import write_whole
 from presentation.numbers import group_values
 from presentation.row_files import RowFile, csv_parts
-from retrieval.audit.collection import ALTERNATIVE_COLUMNS, qid_of
+from retrieval.audit.collections import ALTERNATIVE_COLUMNS, qid_of
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import (
     FindIds,

@@ -27,7 +27,7 @@ from simulation.critics import Critic
 from simulation.drawn_products import drawn_catalogue, stand_in_catalogue
 from simulation.exceptions import CatalogueUnfit, ExperimentUnfit
 from simulation.models import CataloguePart, StoredCatalogue, StoredRecommender, TrainingEpoch
-from simulation.models.catalogues import NAME_LENGTH
+from simulation.models.catalogue import NAME_LENGTH
 from simulation.plans import named_critic
 from simulation.product_files import (
     EMBEDDINGS,

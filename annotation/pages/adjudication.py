@@ -25,7 +25,7 @@ from annotation.disputes import (
 from annotation.exceptions import CommentRefused, DecisionRefused, require
 from annotation.models import LONGEST_COMMENT, Candidate, DisputeComment, Question, Study
 from annotation.pages.downloads import job_of
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

@@ -29,7 +29,7 @@ from annotation.disagreement import STATISTICS
 from annotation.models import Question, Study
 from annotation.models.agreement import UnitAgreementQuerySet
 from annotation.pages.downloads import job_of
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from annotation.result_kinds.agreement import (
     STATISTICS as ANNOTATOR_STATISTICS,
     AgreementKind,

@@ -30,7 +30,7 @@ from annotation.exceptions import LicenseUnknown, StudyUnfit, require
 from annotation.exports import label_set_rows, labels_csv, labels_json
 from annotation.label_sets import METHODS_AT_LEVEL
 from annotation.models import LabelSet, Picture, Question, Study
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

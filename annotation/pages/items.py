@@ -22,7 +22,7 @@ from annotation.models import (
     Submission,
     SubmissionQuerySet,
 )
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

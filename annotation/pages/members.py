@@ -28,7 +28,7 @@ from annotation.access import (
 )
 from annotation.exceptions import AnnotationError
 from annotation.models import Invitation, Study, StudyMembership
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

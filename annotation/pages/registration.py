@@ -15,7 +15,7 @@ from annotation.models import (
     LabelSet,
     Protocol,
 )
-from annotation.pages.study import (
+from annotation.pages.stages import (
     ANSWER,
     PREPARE,
     Facts,

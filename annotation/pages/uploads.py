@@ -39,7 +39,7 @@ from annotation.pages.previews import (
     preview_of,
     use_labels,
 )
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

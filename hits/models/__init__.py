@@ -32,7 +32,7 @@ from hits.models.recruiting import (
     paid_of,
     set_aside_of,
 )
-from hits.models.reviews import (
+from hits.models.review import (
     PART,
     Appeal,
     Budget,

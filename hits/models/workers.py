@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Item, Study
 from hits.models.batches import Assignment, Batch, Worker
-from hits.models.reviews import DeliveryState
+from hits.models.review import DeliveryState
 from work.models import BaseRow
 
 IS_PAID = models.Q(answers__status=Assignment.Status.APPROVED)

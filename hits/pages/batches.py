@@ -15,7 +15,7 @@ from annotation.access import record_in
 from annotation.models import Study
 from annotation.models.studies import CountedStudy
 from annotation.pages.downloads import record_export
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from annotation.study_facts import ANSWER_BY_CROWD, COLLECT, jobs_of, request_study_job
 from console.access import may, person
 from console.tables import page_of

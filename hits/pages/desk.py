@@ -24,7 +24,7 @@ from annotation.assignment_facts import DeskWork
 from annotation.evidence import CONTRADICTORY, FAR, FAST, PASTED, SAME, Flag
 from annotation.flags import EVIDENCE, flags_of
 from annotation.models import CountedStudy, Study, Submission, counted
-from annotation.pages.study import stage_facts
+from annotation.pages.stages import stage_facts
 from annotation.study_facts import newest_fact
 from console.models import PagePreferences
 from hits.costs import cost_of_assignment

@@ -15,7 +15,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from annotation.access import loaded_permissions
 from annotation.models import Adjudication, LabelSet, Study, counted
-from annotation.pages.study import find_leads
+from annotation.pages.stages import find_leads
 from annotation.study_facts import AGREEMENT, newest_fact, subject_of
 from console.registrations import DONE, LATER, NEEDS_YOU, SIGNS
 from hits.costs import Room, paid_by_recruiters, rooms_by_study, spend_by_batch

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from annotation.submission_imports import pseudonym
 from console.access import person
 from hits.contacts import LONGEST_TEXT, answer_inquiry

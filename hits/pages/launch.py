@@ -14,7 +14,7 @@ from accounts.teams import create_own_team, permissions_in_team
 from annotation.access import give_to_team
 from annotation.exceptions import AnnotationError
 from annotation.models.studies import CountedStudy
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from console.access import may, person
 from console.forms import problems_of
 from error_codes import CodedText

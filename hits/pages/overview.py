@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from accounts.roles import Permission
 from annotation.flags import EVIDENCE
-from annotation.pages.study import Facts, Figure, Panel, stage_facts
+from annotation.pages.stages import Facts, Figure, Panel, stage_facts
 from annotation.result_kinds.agreement import first_annotators
 from annotation.result_kinds.base import newest_results
 from annotation.study_facts import AGREEMENT

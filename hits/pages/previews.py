@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.enrolment import absolute
 from accounts.roles import Permission
 from annotation.models import Item, Study
-from annotation.pages.study import study_for
+from annotation.pages.stages import study_for
 from annotation.protocols.versions import current_document
 from console.access import person
 from hits.exceptions import HitsError, require

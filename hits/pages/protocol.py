@@ -25,7 +25,7 @@ from annotation.check_placement import example_questions
 from annotation.exceptions import AnnotationError, DraftChanged, StudyUnfit
 from annotation.models import Item, Study
 from annotation.models.studies import CountedStudy
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from annotation.protocols.documents import read_document
 from annotation.protocols.practice import PATH, practice_faults, practice_source_faults
 from annotation.protocols.records import Order, ProtocolDocument

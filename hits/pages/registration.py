@@ -12,7 +12,7 @@ from annotation.assignment_facts import (
 )
 from annotation.dataset import DatasetTable, register_dataset_count, register_dataset_table
 from annotation.models.studies import CountedStudy
-from annotation.pages.study import (
+from annotation.pages.stages import (
     COLLECT as COLLECT_GROUP,
     PREPARE,
     Facts,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
-from annotation.pages.study import study_for
+from annotation.pages.stages import study_for
 from annotation.study_facts import DELETE_REHEARSAL, REHEARSE, jobs_of, request_study_job
 from console.access import may_of, page_permissions, person
 from error_codes import CodedText

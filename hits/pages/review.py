@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import MissingAnswer, Study, Submission
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from annotation.study_facts import MEASURE, REVIEW, jobs_of, request_study_job
 from console.access import may, person, require_spending
 from console.forms import problems_of

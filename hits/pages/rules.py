@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import CountedStudy, Study
-from annotation.pages.study import study_for, study_page
+from annotation.pages.stages import study_for, study_page
 from console.access import person, require_spending
 from console.forms import UsdField, problems_of
 from console.models import PagePreferences

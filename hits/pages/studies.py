@@ -13,7 +13,7 @@ from accounts.roles import Permission
 from annotation.access import with_roles_of
 from annotation.models import Annotator, Candidate, CountedStudy, Item, Study, StudyQuerySet
 from annotation.new_studies import rename_study
-from annotation.pages.study import (
+from annotation.pages.stages import (
     figures_of,
     panels_of,
     stage_facts,

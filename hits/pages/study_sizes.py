@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.roles import Permission
-from annotation.pages.study import study_for
+from annotation.pages.stages import study_for
 from annotation.protocols.versions import current_document
 from console.access import may, may_of
 from hits.pages.questionnaire import document_of

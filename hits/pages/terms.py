@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Question, Study
-from annotation.pages.study import stage_facts
+from annotation.pages.stages import stage_facts
 from console.forms import UsdField
 from hits.models import Batch, Connection
 from hits.page_rendering import default_texts

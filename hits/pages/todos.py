@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _, ngettext
 
 from accounts.roles import Permission
 from annotation.models import CountedStudy, Study, counted
-from annotation.pages.study import stage_facts
+from annotation.pages.stages import stage_facts
 from annotation.study_facts import (
     COLLECT,
     LABEL,

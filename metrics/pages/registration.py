@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
-from annotation.pages.study import register_counts
+from annotation.pages.stages import register_counts
 from annotation.study_facts import PLAN_SCORE, SCORE
 from console.registrations import JobAccess, register_job_access
 from metrics.models import ScoringRun

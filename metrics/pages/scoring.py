@@ -23,7 +23,7 @@ from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from annotation.models import Item, Study, Upload
 from annotation.pages.import_forms import FileForm
-from annotation.pages.study import (
+from annotation.pages.stages import (
     stage_facts,
     study_for,
     study_page,

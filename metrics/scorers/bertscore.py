@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint, file_sha256, loading
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
+from metrics.scorers.interface import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_at_least,
+    sign,
+    undefined,
+)
 from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
 
 if TYPE_CHECKING:

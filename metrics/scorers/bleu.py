@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from metrics.scorers.scorer import (
+from metrics.scorers.interface import (
     Example,
     Score,
     Scorer,

@@ -26,8 +26,16 @@ from metrics.scorers.checkpoints import (
     verify_sha256,
 )
 from metrics.scorers.errors import NoScoreError, TruncatedTextWarning
+from metrics.scorers.interface import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_at_least,
+    sign,
+    undefined,
+)
 from metrics.scorers.plain import WORDS
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
-from metrics.scorers.scorer import require_at_least, require_one_of
+from metrics.scorers.interface import require_at_least, require_one_of
 
 BOUNDARIES = ("separate", "joint")
 OVERFLOWS = ("slide", "undefined")

@@ -19,12 +19,20 @@ from pathlib import Path
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.errors import EndpointError, EndpointRefusedError, PromptRefusedError
+from metrics.scorers.interface import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_one_of,
+    sign,
+    undefined,
+)
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
 from metrics.scorers.judges.readings import Token
 from metrics.scorers.judges.samples import concurrently
 from metrics.scorers.likelihood import CausalModel, Likelihood, Referee
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_one_of, sign, undefined
 
 
 class CompletionsServer:

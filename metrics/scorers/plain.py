@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from itertools import chain
 
 from error_codes import CodedText
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, require_at_least, sign, undefined
+from metrics.scorers.interface import (
+    Example,
+    Score,
+    Scorer,
+    Scores,
+    require_at_least,
+    sign,
+    undefined,
+)
 from metrics.scorers.tokenization import unicode_words
 
 VERSION = 1

@@ -10,12 +10,12 @@ from error_codes import InvalidValue
 from metrics.scorers.bertscore import BertScore
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.embedding import Embedding
+from metrics.scorers.interface import Scorer, check_kinds
 from metrics.scorers.judges.geval import GEval
 from metrics.scorers.judges.grade import Grade
 from metrics.scorers.nll import Nll
 from metrics.scorers.plain import DistinctN, Length, Repetition
 from metrics.scorers.rouge import Rouge
-from metrics.scorers.scorer import Scorer, check_kinds
 from metrics.scorers.style import Style
 from metrics.scorers.use import UniversalSentenceEncoder
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.errors import UntokenisedTextWarning
-from metrics.scorers.scorer import (
+from metrics.scorers.interface import (
     Example,
     Score,
     Scorer,

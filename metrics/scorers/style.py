@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from error_codes import CodedText
 from metrics.scorers.checkpoints import Checkpoint
+from metrics.scorers.interface import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.ngram_classifier import TRAINED_SUFFIX, TrainedClassifier
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
 
 VERSION = 1

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.embedding import cosine_scores
 from metrics.scorers.errors import ModelUnavailableError
-from metrics.scorers.scorer import Example, Scorer, Scores, sign
+from metrics.scorers.interface import Example, Scorer, Scores, sign
 
 VERSION = 1
 TEXTS_AT_ONCE = 64

@@ -36,7 +36,7 @@ from retrieval.models import (
 )
 from retrieval.pages.targets import MOST_TARGETS, PREDICTORS, TargetsForm
 from retrieval.result_kinds.evaluation import WEIGHTS, EvaluationKind, StoredEvaluation
-from retrieval.result_kinds.pool import SOURCES, request_sample
+from retrieval.result_kinds.pools import SOURCES, request_sample
 
 Kind = ResultType
 Record = dict[str, Any]

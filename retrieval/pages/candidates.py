@@ -11,7 +11,7 @@ from console.forms import offer_choices
 from results.models import Result
 from retrieval.models import CollectionFile
 from retrieval.pools.records import PoolPlan
-from retrieval.result_kinds.pool import FUSION, source_name
+from retrieval.result_kinds.pools import FUSION, source_name
 
 QUOTAS, DEPTH, TAKE = "quotas", "depth", "take"
 # A comma between names of targets; names have no white space.

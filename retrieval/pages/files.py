@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.models.studies import CountedStudy
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )
@@ -47,7 +47,7 @@ from retrieval.exports.qrels import Source, has_qrels, judgment_source
 from retrieval.file_readings import READ_FILES, confirm_file, request_reading, subject_of
 from retrieval.models import Collection, CollectionFile, FileTopic
 from retrieval.models.collections import NAME_LENGTH, CollectionFileQuerySet
-from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.collections import collection_for, collection_page
 from retrieval.pages.pools import SOURCES
 from retrieval.stored_files import DESCRIPTIONS, describe_file, remove_file, store_file
 from stats.quality.reasons import term_pattern

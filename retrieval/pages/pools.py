@@ -45,9 +45,9 @@ from retrieval.models import (
 )
 from retrieval.models.collections import NAME_LENGTH
 from retrieval.pages.candidates import PoolForm
-from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.collections import collection_for, collection_page
 from retrieval.pools.pool_files import pool_csv
-from retrieval.result_kinds.pool import MAKE_POOL, request_pool, stored_pool
+from retrieval.result_kinds.pools import MAKE_POOL, request_pool, stored_pool
 from retrieval.stored_files import describe_file, store_file
 from work.models import Job
 

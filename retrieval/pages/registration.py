@@ -8,7 +8,7 @@ from annotation.dataset import DatasetTable, register_dataset_table
 from annotation.models import Judgment, Study
 from annotation.models.studies import CountedStudy
 from annotation.pages.downloads import LabelFile, register_label_file
-from annotation.pages.study import Panel, register_panel
+from annotation.pages.stages import Panel, register_panel
 from console.access import person
 from console.api.endpoint import register_subject
 from console.registrations import JobAccess, register_job_access
@@ -22,7 +22,7 @@ from retrieval.exports.qrels import (
     stream_label_qrels,
 )
 from retrieval.models import Collection
-from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.collections import collection_for, collection_page
 from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE

@@ -43,7 +43,7 @@ from retrieval.answers.evaluation import (
 from retrieval.audit.records import Claims, read_claims
 from retrieval.exceptions import RetrievalError
 from retrieval.models import Collection, CollectionFile, ResultType
-from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.collections import collection_for, collection_page
 from retrieval.pages.files import SeveralFilesField
 from retrieval.result_kinds.audit import AUDIT, request_audit_of_uploads
 from retrieval.result_kinds.evaluation import EvaluationKind, StoredEvaluation

@@ -23,10 +23,10 @@ from retrieval.answers.pools import list_strata, sentence_of
 from retrieval.exceptions import RetrievalError, SampleUnfit
 from retrieval.file_readings import subject_of
 from retrieval.models import Collection, CollectionFile, ResultType, SampledTarget
-from retrieval.pages.collection import collection_for, collection_page
+from retrieval.pages.collections import collection_for, collection_page
 from retrieval.pools.catalogue import read_target_values
 from retrieval.pools.sampling import COLUMNS, Allocation, require_possible
-from retrieval.result_kinds.pool import SAMPLE_TARGETS, SOURCES, request_sample
+from retrieval.result_kinds.pools import SAMPLE_TARGETS, SOURCES, request_sample
 from stats.arguments import Floats
 from stats.ranking.query_difficulty import Predictor
 from work.models import Job

@@ -16,9 +16,9 @@ PAGES = {
 PAGES_WITH_CHARTS = PAGES | {"audit": ResultType.AUDIT.value}
 
 of_a_collection: list[URLPattern | URLResolver] = [
-    path("", pages.collection.collection, name="collection"),
-    path("studies/", pages.collection.set_studies, name="collection-studies"),
-    path("delete/", pages.collection.delete, name="collection-delete"),
+    path("", pages.collections.collection, name="collection"),
+    path("studies/", pages.collections.set_studies, name="collection-studies"),
+    path("delete/", pages.collections.delete, name="collection-delete"),
     path("files/", pages.files.files, name="collection-files"),
     path("files/<int:file_id>/", pages.files.file, name="collection-file"),
     path("files/<int:file_id>/confirm/", pages.files.confirm, name="collection-file-confirm"),
@@ -102,9 +102,9 @@ of_a_collection: list[URLPattern | URLResolver] = [
         OF_COLLECTION,
         name="collection-table",
     ),
-    path("work/<int:job_id>/", pages.collection.job, name="collection-work"),
-    path("work/<int:job_id>/stop/", pages.collection.stop, name="collection-stop"),
-    path("work/<int:job_id>/again/", pages.collection.resume, name="collection-again"),
+    path("work/<int:job_id>/", pages.collections.job, name="collection-work"),
+    path("work/<int:job_id>/stop/", pages.collections.stop, name="collection-stop"),
+    path("work/<int:job_id>/again/", pages.collections.resume, name="collection-again"),
 ]
 
 of_a_study: list[URLPattern | URLResolver] = [
@@ -112,8 +112,8 @@ of_a_study: list[URLPattern | URLResolver] = [
 ]
 
 of_the_site: list[URLPattern | URLResolver] = [
-    path("collections/", pages.collection.collections, name="collections"),
-    path("new-collection/", pages.collection.new_collection, name="new-collection"),
+    path("collections/", pages.collections.collections, name="collections"),
+    path("new-collection/", pages.collections.new_collection, name="new-collection"),
     path("collections/<slug:slug>/", include(of_a_collection)),
     path("how-many/", pages.sizes.how_many, name="how-many"),
     path("how-many/topics-or-assessors/", pages.sizes.pilot, name="how-many-pilot"),

@@ -22,7 +22,7 @@ from results.kinds import (
     sentence,
 )
 from results.models import Result
-from retrieval.audit.collection import audit_collection
+from retrieval.audit.collections import audit_collection
 from retrieval.audit.records import Claims
 from retrieval.charts import counted_findings, findings_in_words
 from retrieval.exceptions import CollectionUnfit

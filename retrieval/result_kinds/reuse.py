@@ -26,7 +26,7 @@ from retrieval.charts import depths_chart, left_out_chart
 from retrieval.exceptions import RunsUnfit
 from retrieval.models import Collection, CollectionFile, ResultType
 from retrieval.result_kinds.base import ReuseSettings, RunsKind
-from retrieval.reuse.pool import LEAST_IN_QRELS
+from retrieval.reuse.pools import LEAST_IN_QRELS
 from retrieval.reuse.stored_runs import estimate_reuse
 
 Kind = CollectionFile.Kind

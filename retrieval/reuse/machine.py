@@ -10,7 +10,7 @@ from presentation.progress import Progress, silently
 from retrieval.evaluated_runs import Settings
 from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
 from retrieval.exceptions import RunsUnfit
-from retrieval.reuse.pool import CalibratedMean, MachineComparison, Row, Sample
+from retrieval.reuse.pools import CalibratedMean, MachineComparison, Row, Sample
 from retrieval.reuse.reusability import OF_THE_POOL
 from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Flags, Floats, Integers, sum_by

@@ -16,7 +16,7 @@ from retrieval.evaluation import (
     share_judged,
 )
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
-from retrieval.reuse.pool import (
+from retrieval.reuse.pools import (
     LEAST_IN_QRELS,
     Effect,
     Families,

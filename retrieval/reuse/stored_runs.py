@@ -13,8 +13,8 @@ from results.models import Result
 from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.base import settings_of
-from retrieval.result_kinds.pool import source_name
-from retrieval.reuse.pool import Provenance, Reusability
+from retrieval.result_kinds.pools import source_name
+from retrieval.reuse.pools import Provenance, Reusability
 from retrieval.reuse.reusability import reusability
 from retrieval.stored_files import opened_files
 

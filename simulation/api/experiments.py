@@ -18,8 +18,8 @@ from simulation.models import (
     StoredExperiment,
     StoredRecommender,
 )
-from simulation.models.catalogues import NAME_LENGTH
-from simulation.pages.catalogues import DRAWN, STAND_IN, STORED, chosen_catalogue
+from simulation.models.catalogue import NAME_LENGTH
+from simulation.pages.catalogue import DRAWN, STAND_IN, STORED, chosen_catalogue
 from simulation.plans import TRAINED
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.stored_experiments import create_experiment

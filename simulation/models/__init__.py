@@ -1,4 +1,4 @@
-from simulation.models.catalogues import (
+from simulation.models.catalogue import (
     CataloguePart,
     StoredCatalogue,
     StoredRecommender,

@@ -4,7 +4,7 @@ from django.db import models
 from accounts.models import CreatedRow, Team, TeamRowQuerySet
 from annotation.models import Study
 from results.models import Result
-from simulation.models.catalogues import NAME_LENGTH, StoredCatalogue, StoredRecommender
+from simulation.models.catalogue import NAME_LENGTH, StoredCatalogue, StoredRecommender
 from work.contents import ContentField
 from work.models import BaseRow
 

@@ -17,7 +17,7 @@ from annotation.access import record_in
 from annotation.exceptions import AnnotationError
 from annotation.models.studies import CountedStudy
 from annotation.pages.import_forms import teams_to_import_into
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

@@ -26,7 +26,7 @@ from results.models import Result
 from results.pages import choose_version, draw_chart, name_download
 from simulation.exceptions import SimulationError
 from simulation.models import StoredExperiment, StoredRecommender
-from simulation.pages.catalogues import (
+from simulation.pages.catalogue import (
     DRAWN,
     STAND_IN,
     catalogue_choices,

@@ -12,8 +12,8 @@ from accounts.names import require_visible
 from annotation.relevance import Source, relevance_sources
 from console.forms import PlainForm, offer_choices
 from simulation.exceptions import ExperimentUnfit
-from simulation.models.catalogues import NAME_LENGTH
-from simulation.pages.catalogues import CATALOGUE_FILES, SENT
+from simulation.models.catalogue import NAME_LENGTH
+from simulation.pages.catalogue import CATALOGUE_FILES, SENT
 from simulation.plans import EMBEDDING, MOST_TOLERANCE, RANDOM, Plan, controls, named_user, plan_of
 from simulation.stored_catalogues import MOST_DRAWN
 from simulation.stored_experiments import FORM

@@ -20,8 +20,8 @@ from console.pages.progress import progress_page
 from console.tables import page_of
 from simulation.exceptions import ExperimentUnfit, SimulationError
 from simulation.models import StoredCatalogue, StoredRecommender
-from simulation.models.catalogues import NAME_LENGTH
-from simulation.pages.catalogues import DRAWN, STORED, TeamForm, teams_that_may_simulate
+from simulation.models.catalogue import NAME_LENGTH
+from simulation.pages.catalogue import DRAWN, STORED, TeamForm, teams_that_may_simulate
 from simulation.pages.view import standing_of_training
 from simulation.stored_catalogues import (
     MOST_DRAWN,

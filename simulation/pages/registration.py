@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
 from annotation.models.studies import CountedStudy
-from annotation.pages.study import (
+from annotation.pages.stages import (
     ANSWER,
     Facts,
     State,

@@ -40,14 +40,14 @@ of_the_site: list[URLPattern | URLResolver] = [
     path("simulations/", pages.experiments.experiments, name="experiments"),
     path("new-simulation/", pages.experiments.new_experiment, name="new-experiment"),
     path("simulations/<slug:slug>/", include(of_an_experiment)),
-    path("catalogues/", pages.catalogues.catalogues, name="catalogues"),
-    path("catalogues/<int:key>/", pages.catalogues.catalogue, name="catalogue"),
+    path("catalogues/", pages.catalogue.catalogues, name="catalogues"),
+    path("catalogues/<int:key>/", pages.catalogue.catalogue, name="catalogue"),
     path(
         "catalogues/<int:key>/<str:name>",
-        pages.catalogues.download,
+        pages.catalogue.download,
         name="catalogue-download",
     ),
-    path("catalogues/<int:key>/delete/", pages.catalogues.delete, name="catalogue-delete"),
+    path("catalogues/<int:key>/delete/", pages.catalogue.delete, name="catalogue-delete"),
     path(
         "new-dialogue-study/", pages.dialogue_studies.new_dialogue_study, name="new-dialogue-study"
     ),

@@ -24,7 +24,7 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation import frames, models
 from annotation.agreement import study_agreement
-from config.backups.archive import (
+from config.backup_files.archive import (
     BackupRefused,
     BackupUnreadable,
     RestoreFailed,
@@ -34,7 +34,7 @@ from config.backups.archive import (
     encode,
     read_lines,
 )
-from config.backups.creation import encrypted_columns, make_backup, stored_models
+from config.backup_files.creation import encrypted_columns, make_backup, stored_models
 from encryption import decrypt
 from marketplace.models import AccessKey, ClockShift, LedgerEntry, Notification
 from marketplace.money.reconciliation import audit
@@ -175,7 +175,7 @@ def test_rows_that_the_database_changes_are_noticed(used_site, tmp_path, monkeyp
     run("backup", file)
     empty_the_site()
     with connection.cursor() as cursor, monkeypatch.context() as patched:
-        from config.backups import creation
+        from config.backup_files import creation
 
         fill = creation._fill
 
@@ -271,7 +271,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("config.backups.creation.write_table", full)
+    monkeypatch.setattr("config.backup_files.creation.write_table", full)
     with refused(BackupRefused, "not_writable"):
         run("backup", tmp_path / "site.zip")
     assert list(tmp_path.iterdir()) == []
@@ -316,7 +316,7 @@ def test_every_column_that_is_encrypted_is_tried():
 def test_the_site_may_be_written_to_while_it_is_backed_up(used_site, tmp_path, monkeypatch):
     import threading
 
-    from config.backups import creation
+    from config.backup_files import creation
 
     n_jobs, write_table = Job.objects.count(), creation.write_table
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.interface import Example, Score, Scorer, Scores, sign, undefined
 
 
 class SwitchedOff(OSError):

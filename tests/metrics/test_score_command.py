@@ -12,8 +12,8 @@ from sacrebleu.metrics import BLEU
 
 from metrics.exceptions import FileUnfit, MetricUnknown, ModelUnfit, ParameterRefused
 from metrics.file_scores import append_scores, read_scores, score_file
+from metrics.scorers.interface import Score
 from metrics.scorers.registry import build
-from metrics.scorers.scorer import Score
 from tests.annotation.importing import command_output
 from tests.codes import refused
 from tests.metrics.counting import Constant, Counting, SwitchedOff

@@ -12,8 +12,8 @@ from error_codes import InvalidValue
 from metrics import exceptions, file_scores, study_files
 from metrics.models import Score, ScoringRun
 from metrics.scorers.errors import ModelUnavailableError, UntokenisedTextWarning
+from metrics.scorers.interface import Score as Value, undefined
 from metrics.scorers.registry import build
-from metrics.scorers.scorer import Score as Value, undefined
 from metrics.stored_scores import write_scores
 from metrics.study_scores import plan_scoring, score_study
 from tests.annotation.importing import command_output

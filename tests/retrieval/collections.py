@@ -9,7 +9,7 @@ from accounts.models import Team, User
 from results import computing, kinds, models
 from retrieval import collections, file_readings
 from retrieval.models import Collection, CollectionFile
-from retrieval.result_kinds import audit, comparison, evaluation, pool, report, reuse
+from retrieval.result_kinds import audit, comparison, evaluation, pools, report, reuse
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.stored_files import store_file
 from work.execution import run_job
@@ -117,7 +117,7 @@ def evaluated_collection(team: Team, owner: User) -> Collection:
 def add_pool(collection: Collection, owner: User) -> None:
     runs = list(collection.files.runs())
     quotas = {run.name: 3 for run in runs}
-    job = pool.request_pool(
+    job = pools.request_pool(
         collection=collection, files=runs, rules={"quotas": quotas, "seed": 7}, actor=owner
     )
     run_job(job.pk)
@@ -136,4 +136,4 @@ def add_pool(collection: Collection, owner: User) -> None:
 def add_sample(collection: Collection, owner: User) -> None:
     rules = {"n": 10, "strata": 2, "allocation": "equal", "seed": 7, "predictor": "nqc"}
     run = collection.files.runs()[0]
-    run_job(pool.request_sample(collection=collection, files=[run], rules=rules, actor=owner).pk)
+    run_job(pools.request_sample(collection=collection, files=[run], rules=rules, actor=owner).pk)

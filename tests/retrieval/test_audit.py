@@ -3,7 +3,7 @@ import re
 import pytest
 
 from retrieval.answers.audit import audit_text
-from retrieval.audit import collection, records
+from retrieval.audit import collections, records
 from retrieval.exceptions import NothingToAudit
 
 POOLS = (
@@ -34,7 +34,7 @@ def written(path, text):
 
 
 def audited(path, **options):
-    [one] = collection.audit_collection([path], **options).files
+    [one] = collections.audit_collection([path], **options).files
     return one
 
 
@@ -131,11 +131,11 @@ def test_a_row_that_would_be_misread_is_refused_by_line(tmp_path, row, named):
 def test_rows_that_could_not_be_read_are_not_among_those_without_a_defect(tmp_path):
     """The refused row has a picture twice and the target itself, and was not looked at."""
     path = written(tmp_path / "judged.csv", POOLS + "coat,clog,clog,coat,sole,H6,yes,,,\n")
-    audit = collection.audit_collection([path])
+    audit = collections.audit_collection([path])
     assert (audit.totals["n_rows"], audit.totals["n_rows_refused"]) == (6, 1)
     assert (audit.totals["n_rows_with_repeats"], audit.totals["n_rows_with_target"]) == (2, 2)
     n_refused, without = len(audit.files[0].of("refused")), written(path, POOLS)
-    n_lines = len(audit_text(collection.audit_collection([without])).splitlines())
+    n_lines = len(audit_text(collections.audit_collection([without])).splitlines())
     assert len(audit_text(audit).splitlines()) > n_lines + n_refused
 
 
@@ -162,12 +162,12 @@ def test_a_claim_is_explained_by_the_target_or_by_cleaned_sizes(pools):
 
 def test_alternatives_explain_a_claim_and_targets_among_them_are_counted(tmp_path, pools):
     written(tmp_path / "alternatives.csv", ALTERNATIVES)
-    audit = collection.audit_collection([tmp_path], claims={"judged.csv": {"with_relevant": "4"}})
+    audit = collections.audit_collection([tmp_path], claims={"judged.csv": {"with_relevant": "4"}})
     explanation = audit.files[0].claims[0].explanation
     assert "alternatives.csv" in explanation
     assert re.findall(r"\d+", explanation) == ["4", "3"]
     written(tmp_path / "starts.csv", STARTS)
-    _, alternatives, starts = collection.audit_collection([tmp_path]).files
+    _, alternatives, starts = collections.audit_collection([tmp_path]).files
     for one in (alternatives, starts):
         assert finding(one, "target_is_alternative").lines == (4,)
         assert finding(one, "alternative_twice").lines == (3,)
@@ -195,9 +195,9 @@ def test_each_kind_of_file_is_recognised_by_its_columns(tmp_path, pools):
         "run": "1 Q0 a 1 2.5 x\n",
         "unknown": "A text of some words.\n",
     }
-    assert collection.recognise(pools) == "judged pools"
+    assert collections.recognise(pools) == "judged pools"
     for kind, text in texts.items():
-        assert collection.recognise(written(tmp_path / kind, text)) == kind
+        assert collections.recognise(written(tmp_path / kind, text)) == kind
 
 
 def test_qrels_are_refused_by_line_and_what_they_lack_is_counted(tmp_path):
@@ -219,14 +219,14 @@ def test_a_run_is_held_against_the_qrels_and_no_common_topic_is_a_defect(tmp_pat
     written(tmp_path / "a.qrels", "1 0 a 1\n1 0 b 0\n2 0 a 1\n3 0 a 1\n")
     run = "1 Q0 a 1 .9 x\n1 Q0 z 2 .9 x\n2 Q0 a 1 1 x\n2 Q0 b 2 3 x\n9 Q0 a 1 inf x\n"
     written(tmp_path / "b.run", run)
-    _, one = collection.audit_collection([tmp_path]).files
+    _, one = collections.audit_collection([tmp_path]).files
     for name in ("missing_topics", "foreign_topics", "infinite_scores", "tied_scores"):
         assert finding(one, name).n == 1, name
     assert finding(one, "ranks_contradict_scores").lines == (4,)
     assert one.facts["judged_at_10"] == [{"qrels": "a.qrels", "judged": 0.5, "n_topics": 2}]
     written(tmp_path / "a.qrels", "07 0 a 1\n")
     written(tmp_path / "b.run", "7 Q0 a 1 2 x\n")
-    _, one = collection.audit_collection([tmp_path]).files
+    _, one = collections.audit_collection([tmp_path]).files
     assert {"no_common_topic", "similar_topics"} <= names(one)
 
 
@@ -241,7 +241,7 @@ def test_a_batch_names_assignments_twice_and_says_that_it_names_workers(tmp_path
 def test_nothing_to_audit_is_reported(tmp_path):
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(NothingToAudit):
-            collection.audit_collection([path])
+            collections.audit_collection([path])
 
 
 PUBLISHED = {
@@ -315,7 +315,7 @@ def test_fashion_altereval_has_the_defects_that_were_counted_of_it(shared_data, 
 
 @pytest.mark.shared_data
 def test_fashion_altereval_s_claims_are_explained_and_own_targets_reach_the_simulator(shared_data):
-    audit = collection.audit_collection([shared_data / "altereval"])
+    audit = collections.audit_collection([shared_data / "altereval"])
     files = {one.path.name: one for one in audit.files}
     claims = {
         (name, claim.name): claim.explanation for name, one in files.items() for claim in one.claims
@@ -365,7 +365,7 @@ def test_targets_judged_several_times_have_no_more_alternatives_than_were_ticked
     header = ALTERNATIVES.splitlines()[0]
     rows = 'boot,1,2,"u1,2-t0",u1-t0\ngown,3,"4,5","u3,4,5-t0",u3-t0\n'
     written(tmp_path / "alternatives.csv", f"{header}\n{rows}")
-    pool_file, alternatives = collection.audit_collection([tmp_path]).files
+    pool_file, alternatives = collections.audit_collection([tmp_path]).files
     assert finding(alternatives, "other_ticks").lines == (3,)
     assert finding(alternatives, "lost_targets").severity == "note"
     assert "one_assessor" not in names(pool_file)

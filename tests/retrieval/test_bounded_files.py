@@ -20,7 +20,7 @@ from retrieval.models import SampledTarget
 from retrieval.pools.catalogue import read_targets
 from retrieval.pools.encoding import opened_picture
 from retrieval.pools.vectors import TOO_LONG, read_vectors
-from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.pools import request_pool
 from retrieval.trec_files import LONGEST_LINE, read_qrels
 from simulation.exceptions import CatalogueUnfit
 from simulation.product_files import read_embeddings

@@ -12,7 +12,7 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.readers.pooled_batch import read_pooled_batch
 from presentation.row_files import row_csv
 from results.models import Result
-from retrieval.audit.collection import audit_collection
+from retrieval.audit.collections import audit_collection
 from retrieval.exceptions import CatalogueUnfit, PoolFileFaults
 from retrieval.exports.assessors import assessor_lines, provenance_rows, reason_rows
 from retrieval.exports.grades import scale_of

@@ -11,7 +11,7 @@ from results import computing, kinds
 from results.models import Result
 from retrieval import collections, derived_files, exceptions, models
 from retrieval.result_kinds.audit import AuditKind, request_audit_of_uploads
-from retrieval.result_kinds.pool import PoolKind, request_pool
+from retrieval.result_kinds.pools import PoolKind, request_pool
 from tests.annotation.studies import ticked_study
 from tests.codes import refused
 from tests.retrieval.collections import add_file, qrels_text, run_text, sent

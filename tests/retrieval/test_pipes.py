@@ -14,7 +14,7 @@ from retrieval import exceptions, sizes
 from retrieval.exports.assessors import read_terms
 from retrieval.pools.catalogue import read_targets
 from retrieval.pools.vectors import read_vectors
-from retrieval.reuse.pool import read_groups
+from retrieval.reuse.pools import read_groups
 from retrieval.trec_files import read_assessors, read_qrels, read_run
 from tests.codes import refused, refused_naming
 

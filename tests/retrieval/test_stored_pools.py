@@ -12,7 +12,7 @@ from retrieval.exports.grades import scale_of
 from retrieval.pools.construction import make_pool
 from retrieval.pools.records import Target
 from retrieval.pools.sources import EmbeddingSource, RunSource
-from retrieval.result_kinds.pool import plan_of, request_pool, stored_pool
+from retrieval.result_kinds.pools import plan_of, request_pool, stored_pool
 from retrieval.stored_files import opened_catalogue, vectors_of
 from tests.codes import refused, refused_naming
 from tests.console.conftest import _immediate_tasks  # noqa: F401

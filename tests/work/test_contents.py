@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from accounts.models import User
 from annotation.models import Picture
 from annotation.uploads import store_upload, stored_file
-from config.backups.archive import read_lines, write_rows
+from config.backup_files.archive import read_lines, write_rows
 from config.variables import object_storage
 from tests.annotation.studies import rated_study
 from tests.codes import refused, refused_naming

@@ -12,7 +12,7 @@ from annotation.assignment_facts import AssignmentPrice, assignment_price
 from annotation.models import Candidate, Question, Study
 from annotation.pages.agreement import newest_alphas
 from annotation.pages.downloads import job_of
-from annotation.pages.study import (
+from annotation.pages.stages import (
     stage_facts,
     study_for,
     study_page,

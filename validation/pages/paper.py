@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.pages.downloads import job_of
-from annotation.pages.study import stage_facts, study_for, study_page
+from annotation.pages.stages import stage_facts, study_for, study_page
 from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, StudyFacts
 from console.access import may
 from console.pages.pictures import FORMS, picture_in

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.pages.study import (
+from annotation.pages.stages import (
     ANSWER,
     Facts,
     Figure,

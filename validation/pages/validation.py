@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.pages.downloads import job_of
-from annotation.pages.study import (
+from annotation.pages.stages import (
     study_for,
     study_page,
 )

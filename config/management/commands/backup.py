@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config.backups.archive import BackupRefused
-from config.backups.creation import make_backup, undecryptable_secrets, write_keys
+from config.backup_files.archive import BackupRefused
+from config.backup_files.creation import make_backup, undecryptable_secrets, write_keys
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.backups.creation import check_backup, restore_backup, site_faults
+from config.backup_files.creation import check_backup, restore_backup, site_faults
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from hits.contacts import request_block, request_unblock
 from hits.exceptions import WorkerUnknown, require
-from hits.management.review_command import ReviewCommand, study_with_batches
+from hits.management.base import ReviewCommand, study_with_batches
 from hits.models import Connection, Worker
 
 

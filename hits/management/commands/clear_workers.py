@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from hits.exceptions import WorkerUnknown, require
-from hits.management.review_command import ReviewCommand, study_with_batches
+from hits.management.base import ReviewCommand, study_with_batches
 from hits.models import Exclusion, Worker
 from hits.requirements import clear_workers
 from presentation.numbers import count_of

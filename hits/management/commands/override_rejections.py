@@ -5,7 +5,7 @@ from django.db import transaction
 
 from hits.decisions import override
 from hits.drafts import paid_part, price_usd
-from hits.management.review_command import (
+from hits.management.base import (
     ReviewCommand,
     add_spend_argument,
     assignments_of_ids,

@@ -10,7 +10,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.tables import read_rows
 from hits.decisions import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
 from hits.exceptions import BonusFileRefused
-from hits.management.review_command import (
+from hits.management.base import (
     ReviewCommand,
     add_spend_argument,
     assignments_of_ids,

@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from hits.decisions import REJECT, decide, request_payment, validate_feedback, validate_part
-from hits.management.review_command import (
+from hits.management.base import (
     ReviewCommand,
     add_spend_argument,
     assignments_of_ids,

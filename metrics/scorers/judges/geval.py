@@ -10,6 +10,7 @@ from typing import Literal
 
 from error_codes import CodedText, InvalidValue
 from metrics.scorers.errors import EndpointRefusedError
+from metrics.scorers.interface import Example, Score, sign
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.judges.readings import (
@@ -28,7 +29,6 @@ from metrics.scorers.judges.settings import (
     digest,
     fill,
 )
-from metrics.scorers.scorer import Example, Score, sign
 
 ASPECT_FIELDS = frozenset({"aspect", "criteria", "low", "high"})
 

@@ -13,6 +13,7 @@ from metrics.scorers.errors import (
     PromptRefusedError,
     RepeatedSamplesWarning,
 )
+from metrics.scorers.interface import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.judges.budget import Estimate, Usage
 from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, Messages, client_from, most_usage
@@ -27,7 +28,6 @@ from metrics.scorers.judges.settings import (
     digest,
     fill,
 )
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 
 # LMStyle's prompt as released, to the letter: a different one is a different metric.
 SYSTEM = (

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeVar
 
 from error_codes import InvalidValue
 from metrics.scorers.errors import EndpointRefusedError, PromptRefusedError
+from metrics.scorers.interface import require_at_least
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.readings import Answer, Reply, Token
 from metrics.scorers.judges.score_mentions import find_score
-from metrics.scorers.scorer import require_at_least
 
 T = TypeVar("T")
 Result = TypeVar("Result")

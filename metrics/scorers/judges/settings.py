@@ -14,9 +14,9 @@ from string import Template
 from typing import Self, get_type_hints
 
 from error_codes import InvalidValue
+from metrics.scorers.interface import Example, check_kinds
 from metrics.scorers.judges.client import Messages
 from metrics.scorers.judges.readings import UNSTORABLE
-from metrics.scorers.scorer import Example, check_kinds
 
 # What a prompt may say of an example; the dialogue is the context with the response.
 EXAMPLE_FIELDS = frozenset({"response", "context", "reference", "condition", "dialogue"})

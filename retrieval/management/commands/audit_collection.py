@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from presentation.files import reason_of
 from presentation.progress import bar
 from retrieval.answers.audit import audit_text
-from retrieval.audit.collection import audit_collection
+from retrieval.audit.collections import audit_collection
 from retrieval.audit.records import CLAIMS, Claims, read_claims
 
 

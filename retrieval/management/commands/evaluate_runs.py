@@ -20,7 +20,7 @@ from retrieval.management.options import (
 from retrieval.result_kinds.machine import MachineKind
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.reuse.machine import compare_machine
-from retrieval.reuse.pool import MachineComparison, Reusability, Sample, read_groups
+from retrieval.reuse.pools import MachineComparison, Reusability, Sample, read_groups
 from retrieval.reuse.reusability import reusability
 from retrieval.trec_files import read_qrels, read_run
 from retrieval.weighted_means import read_weights, weighted_means

@@ -9,7 +9,7 @@ from django.urls import reverse
 from accounts.roles import Role, permissions_of
 from annotation.flags import store_evidence
 from annotation.new_studies import copy_for_rehearsal
-from annotation.pages.study import stage_permission
+from annotation.pages.stages import stage_permission
 from annotation.protocols.versions import current_document
 from annotation.result_kinds.base import find_study_kind
 from annotation.study_facts import AGREEMENT, RESULTS

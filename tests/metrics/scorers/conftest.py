@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metrics.scorers.scorer import Example
+from metrics.scorers.interface import Example
 
 
 def example(response: str, reference: str | None, **fields: str) -> Example:

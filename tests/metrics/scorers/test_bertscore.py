@@ -9,7 +9,7 @@ import pytest
 from error_codes import InvalidValue
 from metrics.scorers.bertscore import BertScore
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
-from metrics.scorers.scorer import Score
+from metrics.scorers.interface import Score
 from tests.codes import refused
 from tests.metrics.scorers.conftest import cut_to, example, examples
 

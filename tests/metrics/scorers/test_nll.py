@@ -7,8 +7,8 @@ import pytest
 
 from error_codes import InvalidValue
 from metrics.scorers import errors
+from metrics.scorers.interface import Example
 from metrics.scorers.nll import CompletionsServer, Nll, response_likelihood, system_score
-from metrics.scorers.scorer import Example
 from tests.codes import refused
 from tests.metrics.scorers.completions import TOO_LONG, Completions
 from tests.metrics.scorers.conftest import HOSTILE, cut_to, example

@@ -12,7 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from error_codes import InvalidValue
 from metrics.scorers import errors, rouge
 from metrics.scorers.bleu import Bleu, Chrf, Ter
-from metrics.scorers.scorer import Score
+from metrics.scorers.interface import Score
 from metrics.scorers.tokenization import characters, unicode_words
 from tests.codes import refused
 from tests.metrics.scorers.conftest import HOSTILE, HOSTILE_PAIRS, LONG_PAIRS, example, examples

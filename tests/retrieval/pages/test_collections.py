@@ -15,7 +15,7 @@ from retrieval.derived_files import OWN, request_study_qrels
 from retrieval.exports.assessors import assessor_lines, provenance_rows
 from retrieval.exports.qrels import judgment_source, qrel_rows, stream_qrels, study_qrels
 from retrieval.models import Collection, CollectionFile, FilePart
-from retrieval.pages.collection import list_stages
+from retrieval.pages.collections import list_stages
 from retrieval.result_kinds.reuse import ReuseKind
 from retrieval.stored_files import describe_file
 from tests.annotation.studies import make_simulated, tick, ticked_study

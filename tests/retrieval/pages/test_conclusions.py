@@ -10,9 +10,9 @@ from annotation.study_facts import AGREEMENT
 from results.computing import request_result
 from results.models import Result, pack_record
 from retrieval import collections, models, stored_files
-from retrieval.result_kinds import audit, evaluation, pool, report, reuse
+from retrieval.result_kinds import audit, evaluation, pools, report, reuse
 from retrieval.result_kinds.machine import MachineKind
-from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.pools import request_pool
 from tests.annotation.studies import add_candidates, alternatives_study, rate, rating_study, tick
 from tests.codes import codes_on
 from tests.console.addresses import address
@@ -305,7 +305,7 @@ def test_unequal_probabilities_of_targets_are_said_beside_means_and_in_the_repor
     common = {"collection": collection, "actor": researcher}
     values = [(f"t{n:02}", "", float(n)) for n in range(12)]
     drawing = {"n": 5, "strata": 2, "allocation": "equal", "seed": 7, "column": "hard"}
-    pool.request_sample(files=[], rules=drawing | {"values": values}, **common)
+    pools.request_sample(files=[], rules=drawing | {"values": values}, **common)
     sample = Result.objects.get(kind="targets")
     request_pool(files=[good, bad], rules={"depth": 2, "seed": 7, "sample": sample.pk}, **common)
     models.PoolStudy.objects.create(version=Result.objects.get(kind="pool"), study=study)

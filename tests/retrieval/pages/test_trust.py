@@ -10,7 +10,7 @@ from results.models import Result, pack_record
 from retrieval.answers.audit import list_files, words_of
 from retrieval.models import CollectionFile, PoolReplacement, PoolSlot, PoolStudy
 from retrieval.result_kinds.comparison import list_compared
-from retrieval.result_kinds.pool import request_pool
+from retrieval.result_kinds.pools import request_pool
 from retrieval.reuse.machine import NO_SUM
 from retrieval.reuse.stored_runs import find_pool_depth
 from retrieval.stored_files import describe_file

@@ -9,6 +9,7 @@ import pytest
 
 from error_codes import InvalidValue
 from metrics.scorers import errors, registry
+from metrics.scorers.interface import Example
 from metrics.scorers.judges import readings
 from metrics.scorers.judges.budget import Budget, Prices
 from metrics.scorers.judges.capabilities import capabilities_of, probe, stored_capabilities
@@ -18,7 +19,6 @@ from metrics.scorers.judges.geval import PRESETS, GEval, GEvalSettings, with_ste
 from metrics.scorers.judges.grade import Grade, GradeSettings
 from metrics.scorers.judges.readings import Reply, read_rating
 from metrics.scorers.judges.samples import Sample, from_samples, from_tokens
-from metrics.scorers.scorer import Example
 from stats.correlation import correlation_at_level
 from tests.codes import refused
 from tests.metrics.scorers.judges.foreign import Says, chat, error

@@ -9,12 +9,13 @@ from importlib.util import find_spec
 import pytest
 
 from benchmarks import judge_servers
-from metrics.scorers import errors, scorer
+from metrics.scorers import errors
+from metrics.scorers.interface import Example
 from metrics.scorers.judges import capabilities, geval, grade
 from tests.codes import refused
 
 TURNS = [
-    scorer.Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
+    Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
     for number in range(4)
 ]
 SAMPLED = geval.GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, max_tokens=1)

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.audit import chain_faults
 from accounts.models import AuditChain
-from config.backups.archive import (
+from config.backup_files.archive import (
     BackupRefused,
     BackupUnreadable,
     Digest,

@@ -38,7 +38,7 @@ from retrieval.result_kinds.audit import AUDIT
 from retrieval.result_kinds.comparison import COMPARE
 from retrieval.result_kinds.evaluation import EVALUATE
 from retrieval.result_kinds.machine import COMPARE_MACHINE
-from retrieval.result_kinds.pool import MAKE_POOL, SAMPLE_TARGETS
+from retrieval.result_kinds.pools import MAKE_POOL, SAMPLE_TARGETS
 from retrieval.result_kinds.report import WRITE_REPORT
 from retrieval.result_kinds.reuse import ESTIMATE_REUSE
 from work.models import Job

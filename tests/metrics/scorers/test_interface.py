@@ -8,8 +8,8 @@ import pytest
 from error_codes import InvalidValue
 from metrics.scorers import checkpoints, registry
 from metrics.scorers.errors import ModelChangedError, ModelUnavailableError
+from metrics.scorers.interface import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.plain import DistinctN, Length, Repetition, corpus_distinct
-from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from tests.codes import refused, refused_naming
 from tests.metrics.scorers.conftest import HOSTILE, example, examples
 
