@@ -3,6 +3,8 @@
 `annotation/disagreement.py` says who and what pulls agreement down.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations

@@ -3,6 +3,8 @@
 Flagged submissions count on, and agreement is shown both ways.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from statistics import median

@@ -5,6 +5,8 @@ fingerprint is of what the frame holds, not of the file: the same judgments have
 either database and with any version of Parquet's library. A frozen frame never changes.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -105,7 +105,7 @@ def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
     }
 
 
-def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:
+def _fingerprint(frame: "pd.DataFrame", decided: dict[tuple[str, str], float]) -> str:
     judged = frame[["item", "candidate", "annotator", "value"]].astype(
         {"item": str, "candidate": str, "annotator": str}
     )

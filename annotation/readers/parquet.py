@@ -60,7 +60,7 @@ def _refusing_damage(path: Path) -> Iterator[None]:
 
 
 def _require_usable(
-    path: Path, names: list[str], metadata: pq.FileMetaData, most_bytes: int
+    path: Path, names: list[str], metadata: "pq.FileMetaData", most_bytes: int
 ) -> None:
     repeated = sorted(name for name, n in Counter(names).items() if n > 1)
     require(
@@ -88,11 +88,11 @@ def _too_large(path: Path, most_bytes: int) -> ImportRefused:
     )
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_text(kind: "pa.DataType") -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _rows_of_lists(metadata: pq.FileMetaData) -> int:
+def _rows_of_lists(metadata: "pq.FileMetaData") -> int:
     """How many rows with texts inside lists or objects, which are not read as dictionaries, take
     little memory."""
     longest = 0
@@ -104,7 +104,7 @@ def _rows_of_lists(metadata: pq.FileMetaData) -> int:
     return max(min(ROWS_AT_ONCE, 2 * BYTES_AT_ONCE // max(longest, 1)), 1)
 
 
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _parts(batch: "pa.RecordBatch") -> "Iterator[pa.RecordBatch]":
     """Parts of a batch that take little memory once each row has its own copy of its texts."""
     longest = 1
     for column in batch.columns:

@@ -140,7 +140,7 @@ class JudgedQuestion:
 class QuestionTables:
     summary: JudgedQuestion
     question: Question
-    units: pd.DataFrame
+    units: "pd.DataFrame"
     part: Mapping[str, list[Row]]
 
 
@@ -200,7 +200,7 @@ class AgreementKind(StudyKind):
 
 
 def _question_tables(
-    question: Question, report: AgreementReport, frame: pd.DataFrame
+    question: Question, report: AgreementReport, frame: "pd.DataFrame"
 ) -> QuestionTables:
     rows = frame[(frame["question"] == question.name) & (frame["round"] == report.round)]
     units = unit_table(question, round=report.round, frame=frame)
@@ -252,7 +252,7 @@ def _list_coefficients(reports: Iterable[AgreementReport]) -> Iterator[Row]:
                 yield from _rows(one.coefficients, **key, question=one.question, by=one.condition)
 
 
-def _list_between_rounds(study: Study, frame: pd.DataFrame) -> Iterator[Row]:
+def _list_between_rounds(study: Study, frame: "pd.DataFrame") -> Iterator[Row]:
     for one in round_agreement(study, frame=frame):
         key = {"earlier": one.earlier, "later": one.later, "by": one.by, "n_pairs": one.n_pairs}
         yield from _rows(one.coefficients, question=one.question, level=None, **key)

@@ -13,6 +13,8 @@ from django.test import Client
 answer = Client(headers={{"host": "127.0.0.1"}}).get("/login/")
 assert answer.status_code == 200, answer.status_code
 """
+# As `compute_result --help` does.
+KINDS = f"{SETUP}; from results.kinds import result_kinds; result_kinds()"
 PRINT_MODULES = "import sys; print(' '.join({name.partition('.')[0] for name in sys.modules}))"
 
 
@@ -24,7 +26,7 @@ def heavy_libraries():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", [SETUP, REQUEST])
+@pytest.mark.parametrize("code", [SETUP, REQUEST, KINDS])
 def test_a_process_starts_without_heavy_libraries(code):
     imported = set(run_python("-c", f"{code}\n{PRINT_MODULES}").stdout.split())
     assert "django" in imported
