@@ -131,7 +131,6 @@ class Column:
     title: str
     group: str = ""
     is_number: bool = True
-    is_code: bool = False
 
     @property
     def full_title(self) -> str:
@@ -346,12 +345,11 @@ class Document:
 
 
 def _displayed(table: Table, column: Column, cell: Cell, *, is_header: bool) -> DisplayedCell:
-    text = cell_text(cell)
+    text = printed_text(cell)
     if not isinstance(cell, Number | P):
         # A header without words is no header.
         return DisplayedCell(column, text, is_header=is_header and bool(text))
     letter = table.letter(cell)
-    text = text.replace("-", "\N{MINUS SIGN}")
     return DisplayedCell(column, text, letter, cell.signature, cell.is_best)
 
 
@@ -359,6 +357,11 @@ def cell_text(cell: Cell) -> str:
     if isinstance(cell, Number | P | Shortened):
         return cell.text
     return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def printed_text(cell: Cell) -> str:
+    text = cell_text(cell)
+    return text.replace("-", "\N{MINUS SIGN}") if isinstance(cell, Number | P) else text
 
 
 def _plain(cell: Cell) -> Any:

@@ -18,10 +18,13 @@ from presentation.documents import (
     Table,
     Verbatim,
     cell_text,
+    printed_text,
 )
 
-# Beyond so many rows a table runs over pages.
-LONG = 35
+# A table of more rows, or with a cell of more characters, runs over pages, with lines that break.
+LONG, WORDY = 35, 80
+# The class leaves no space between a caption and the table below it.
+ABOVE = r"\setlength{\abovetopsep}{1ex}"
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -109,7 +112,13 @@ def _figure(figure: Figure, pictures: str) -> str:
 
 
 def table_latex(table: Table) -> str:
-    return _long(table) if len(table.rows) > LONG else _float(table)
+    is_long = len(table.rows) > LONG or max(_widths(table), default=0) > WORDY
+    return _long(table) if is_long else _float(table)
+
+
+def _widths(table: Table) -> list[int]:
+    """Characters of the longest cell of each column."""
+    return [max(len(cell_text(cell)) for cell in cells) for cells in zip(*table.rows, strict=True)]
 
 
 def _float(table: Table) -> str:
@@ -125,7 +134,7 @@ def _float(table: Table) -> str:
     note_lines = [rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] * bool(note)
     return "\n".join(
         [
-            r"\begin{table}\centering",
+            rf"\begin{{table}}\centering{ABOVE}",
             rf"\caption{{{escape_latex(table.caption)}}}",
             rf"\label{{tab:{table.name}}}",
             r"\sbox0{%",
@@ -146,7 +155,7 @@ def _long(table: Table) -> str:
     note_lines = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{note}}}\\"] * bool(note)
     return "\n".join(
         [
-            r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\begingroup\scriptsize\setlength{{\tabcolsep}}{{3pt}}{ABOVE}",
             rf"\begin{{longtable}}{{{_breaking(table)}}}",
             rf"\caption{{{escape_latex(table.caption)}}}\label{{tab:{table.name}}}\\",
             *head,
@@ -165,12 +174,9 @@ def _long(table: Table) -> str:
 
 
 def _breaking(table: Table) -> str:
-    codes = sum(column.is_code for column in table.columns)
-    plain = len(table.columns) - codes
-    parts = {True: rf".5\linewidth/{codes}", False: rf".5\linewidth/{plain}"}
-    if not codes or not plain:
-        parts = dict.fromkeys(parts, rf"\linewidth/{len(table.columns)}")
-    return "".join(_paragraph(column, parts[column.is_code]) for column in table.columns)
+    widths = [min(max(width, 8), WORDY) for width in _widths(table)]
+    parts = [rf"{width / sum(widths):.3f}\linewidth" for width in widths]
+    return "".join(map(_paragraph, table.columns, parts))
 
 
 def _paragraph(column: Column, width: str) -> str:
@@ -202,7 +208,7 @@ def _line(table: Table, row: tuple[Cell, ...]) -> str:
 
 
 def _cell(table: Table, cell: Cell) -> str:
-    text = escape_breakable(cell_text(cell))
+    text = escape_breakable(printed_text(cell))
     if letter := table.letter(cell):
         text += rf"\textsuperscript{{{letter}}}"
     is_best = isinstance(cell, Number | P) and cell.is_best

@@ -27,7 +27,7 @@ from presentation.documents import (
     Section,
     Table,
     Verbatim,
-    cell_text,
+    printed_text,
 )
 from presentation.latex import document_latex, table_latex
 from presentation.libraries import pd
@@ -111,7 +111,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _markdown_cell(table: Table, cell: Cell) -> str:
-    text = escape_markdown(cell_text(cell))
+    text = escape_markdown(printed_text(cell))
     if letter := table.letter(cell):
         text += f" ({letter})"
     return f"**{text}**" if isinstance(cell, Number | P) and cell.is_best else text

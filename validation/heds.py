@@ -6,6 +6,7 @@ https://aclanthology.org/2022.humeval-1.6), in fewer words; what nobody has said
 
 from collections.abc import Iterator, Mapping
 
+from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _, gettext_lazy, gettext_noop
 
@@ -48,10 +49,14 @@ FORMS = {
     "ranking": (gettext_noop("Other: candidates are put in order"), RELATIVE),
 }
 CONTINUOUS = gettext_noop("continuous")
+# Number, question and answer; an open answer ends with UNKNOWN.
 Filled = tuple[str, str, str]
+# Title and name of each section.
+Parts = list[tuple[str, str, list[Filled]]]
 
 
-def heds_parts(facts: StudyFacts, *, is_tested: bool) -> list[tuple[str, str, list[Filled]]]:
+def heds_parts(facts: StudyFacts, *, is_tested: bool) -> Parts:
+    """Without the answers of authors."""
     parts = [
         (_("Paper and resources"), "1", _paper()),
         (_("Systems"), "2", _systems()),
@@ -63,13 +68,42 @@ def heds_parts(facts: StudyFacts, *, is_tested: bool) -> list[tuple[str, str, li
     return [*parts, (_("Ethics"), "5", _ethics(facts))]
 
 
-def open_fields(parts: list[tuple[str, str, list[Filled]]]) -> list[Filled]:
-    return [row for *_name, rows in parts for row in rows if row[-1] == _(UNKNOWN)]
+def fill_open(parts: Parts, answers: Mapping[str, str]) -> Parts:
+    return [
+        (
+            title,
+            name,
+            [
+                (number, question, text.removesuffix(_(UNKNOWN)) + answer)
+                if is_open(text) and (answer := answers.get(f"{name}/{number}"))
+                else (number, question, text)
+                for number, question, text in rows
+            ],
+        )
+        for title, name, rows in parts
+    ]
+
+
+def save_answers(*, study: Study, answers: Mapping[str, str]) -> None:
+    """Other answers of the study stay; an empty text leaves its question open."""
+    with transaction.atomic():
+        locked = Study.objects.select_for_update().get(pk=study.pk)
+        locked.datasheet_answers |= answers
+        locked.save(update_fields=["datasheet_answers"])
+
+
+def is_open(text: str) -> bool:
+    return text.endswith(_(UNKNOWN))
+
+
+def open_fields(parts: Parts) -> list[Filled]:
+    return [row for *_name, rows in parts for row in rows if is_open(row[-1])]
 
 
 def heds_document(study: Study, version: Result | None) -> Document:
     facts = StudyFacts(study)
     parts = heds_parts(facts, is_tested=version is not None)
+    parts = fill_open(parts, study.datasheet_answers)
     sections = [
         Section(
             title,

@@ -75,11 +75,14 @@ def kept_with_judgments(name: str, study: Study, compute: Callable[[], T]) -> T:
     return cast("T", cache.get_or_set(f"{name}:{':'.join(map(str, about))}", compute))
 
 
-def paper_files(document: Document) -> dict[str, bytes]:
+def paper_files(document: Document, heds: Document) -> dict[str, bytes]:
     """`paper.tex`, which compiles by itself, with each table as LaTeX and CSV, and each figure as
-    PDF and SVG."""
+    PDF and SVG; the datasheet in a folder of its own."""
     latex, pictures = FORMATS["latex"](document), FORMATS["md"](document)
     files = {"paper.tex": latex.pop("report.tex")} | latex | FORMATS["csv"](document)
+    for form in ("md", "json", "latex"):
+        own = FORMATS[form](heds)
+        files |= {f"heds/{name.replace('report', 'heds')}": own[name] for name in own}
     return files | {name: pictures[name] for name in pictures if name.endswith(".svg")}
 
 

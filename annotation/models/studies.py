@@ -117,6 +117,11 @@ class Study(models.Model):
     scores_version = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Counts the changes of metrics' scores."
     )
+    datasheet_answers = models.JSONField(
+        default=dict,
+        editable=False,
+        help_text="Authors' answers to questions of HEDS, by section and number.",
+    )
 
     computed_results = GenericRelation(
         Result, "subject_id", "subject_type", related_query_name="study"

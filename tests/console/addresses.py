@@ -57,7 +57,7 @@ ACTIONS_OF_A_STUDY = table(
     (P.REVIEW, "review-sending review-answer flag unflag"),
     (P.EDIT, "preview-link preview-link-revoke"),
     (P.EDIT, "protocol-save protocol-yaml protocol-freeze protocol-begin protocol-discard"),
-    (P.EDIT, "collect restore rehearsal-delete"),
+    (P.EDIT, "collect restore rehearsal-delete paper-datasheet"),
     (P.ADJUDICATE, "decision comment-add comment-edit comment-delete"),
     (P.ANALYSE, "label score scoring-confirm stop again"),
     (P.MANAGE, "study-invite study-invitation-revoke study-member-role study-member-remove"),

@@ -223,12 +223,7 @@ def test_measured_times_take_the_estimates_place(study):
 
 @pytest.mark.parametrize(
     ("seconds", "fields"),
-    [
-        (0.11, {}),
-        (1.9, {}),
-        (3.0, {"active_seconds": 60.0}),
-        (60.0, {"is_simulated": True}),
-    ],
+    [(0.11, {}), (1.9, {}), (3.0, {"active_seconds": 60.0}), (60.0, {"is_simulated": True})],
     ids=["at once", "in a second", "in less than the page says", "simulated"],
 )
 def test_time_that_is_nobodys_measures_nothing(study, seconds, fields):

@@ -15,13 +15,7 @@ from annotation.protocols.records import Pairs, ProtocolDocument, ProtocolQuesti
 from annotation.protocols.versions import save_draft
 from error_codes import InvalidValue
 from hits.exceptions import QuestionTooLarge
-from hits.questions import (
-    MAX_QUESTION_BYTES,
-    html_question,
-    question_of,
-    shown_order,
-    task_page,
-)
+from hits.questions import MAX_QUESTION_BYTES, html_question, question_of, shown_order, task_page
 from tests.annotation.studies import rating_study
 from tests.codes import refused, refused_naming
 from tests.hits.samples import CONTEXT, alternatives_item, picture_of, rating_item

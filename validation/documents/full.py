@@ -120,7 +120,7 @@ def _of_question(question: str, sentences: Sequence[str]) -> str:
 # The pairs whose difference is least sure have their curves drawn; the table has all.
 MOST_CURVES = 6
 REST = "…"
-SIGNATURE = Column(gettext_noop("Signature"), is_number=False, is_code=True)
+SIGNATURE = Column(gettext_noop("Signature"), is_number=False)
 SIGNATURES_ARE = gettext_noop(
     "Each number of the tables above, with what it was computed from and by which rules. Two "
     "numbers of the same signature are the same number."

@@ -1,21 +1,34 @@
 from itertools import chain
+from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.pages.downloads import job_of
 from annotation.pages.stages import stage_facts, study_for, study_page
 from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION, StudyFacts
-from console.access import may
+from console.access import may, may_of
 from console.pages.pictures import FORMS, picture_in
 from presentation.documents import Document, Figure, Section, Table
 from presentation.latex import escape_latex, table_latex
 from presentation.writers import records_csv, write_table
-from validation.heds import DATASHEETS, heds_parts, open_fields
+from validation.heds import (
+    DATASHEETS,
+    UNKNOWN,
+    Parts,
+    fill_open,
+    heds_document,
+    heds_parts,
+    is_open,
+    open_fields,
+    save_answers,
+)
 from validation.paper import (
     OF_PARTICIPANTS,
     kept_with_judgments,
@@ -61,8 +74,33 @@ def _blocks(section: Section) -> list[dict[str, object]]:
     return blocks
 
 
-def _study_with_paper(request: HttpRequest, slug: str) -> Study:
-    study = study_for(request, slug, Permission.VIEW_SYSTEMS)
+class DatasheetForm(forms.Form):
+    """The questions of HEDS that the study cannot answer."""
+
+    def __init__(self, parts: Parts, data: QueryDict | None = None, **kwargs: Any) -> None:
+        super().__init__(data, label_suffix="", **kwargs)
+        self.sections = []
+        for title, name, rows in parts:
+            names = []
+            for number, question, text in rows:
+                if is_open(text):
+                    names.append(f"{name}/{number}")
+                    self.fields[names[-1]] = forms.CharField(
+                        label=f"{number} {question}",
+                        help_text=text.removesuffix(_(UNKNOWN)),
+                        required=False,
+                        max_length=10_000,
+                        widget=forms.Textarea({"rows": 2, "class": "form-control"}),
+                        # Only what this person changed is saved.
+                        show_hidden_initial=True,
+                    )
+            self.sections.append((title, [self[one] for one in names]))
+
+
+def _study_with_paper(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW_SYSTEMS
+) -> Study:
+    study = study_for(request, slug, permission)
     if study.rehearsal_of_id is not None:
         raise Http404(_("Answers of a rehearsal are no results for a paper."))
     return study
@@ -74,18 +112,38 @@ def participants(request: HttpRequest, slug: str) -> HttpResponse:
     study = _study_with_paper(request, slug)
     facts = StudyFacts(study)
     section = participants_section(facts, with_money=may(request, Permission.VIEW_MONEY))
-    is_tested = current_version(study) is not None
-    parts = kept_with_judgments(
-        f"heds-{is_tested}", study, lambda: heds_parts(facts, is_tested=is_tested)
-    )
+    parts = _heds_parts(facts)
     context = {
         "study": study,
+        "may": may_of(request),
         "blocks": _blocks(section),
         "datasheets": list(DATASHEETS.items()),
-        "open_fields": open_fields(parts),
+        "form": DatasheetForm(parts, initial=study.datasheet_answers),
+        "open_fields": open_fields(fill_open(parts, study.datasheet_answers)),
         "n_fields": sum(len(rows) for *_name, rows in parts),
     }
     return render(request, "validation/_paper_people.html", context)
+
+
+def _heds_parts(facts: StudyFacts) -> Parts:
+    is_tested = current_version(facts.study) is not None
+    return kept_with_judgments(
+        f"heds-{is_tested}", facts.study, lambda: heds_parts(facts, is_tested=is_tested)
+    )
+
+
+@require_POST
+def answer_datasheet(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = _study_with_paper(request, slug, Permission.EDIT)
+    form = DatasheetForm(_heds_parts(StudyFacts(study)), request.POST)
+    if form.is_valid():
+        answers = {name: form.cleaned_data[name] for name in form.changed_data}
+        save_answers(study=study, answers=answers)
+        messages.success(request, _("The answers are in the datasheet."))
+    else:
+        messages.error(request, _("The answers were not saved."), extra_tags="unsaved")
+    return redirect("console:paper", slug)
 
 
 @require_safe
@@ -95,7 +153,9 @@ def paper_file(request: HttpRequest, slug: str, name: str, form: str) -> HttpRes
     with_money, facts = may(request, Permission.VIEW_MONEY), StudyFacts(study)
     if (name, form) == ("paper", "zip"):
         document = paper_document(study, with_money=with_money)
-        return _attached(study, "paper.zip", zip_files(paper_files(document)), "application/zip")
+        heds = heds_document(study, current_version(study))
+        files = paper_files(document, heds)
+        return _attached(study, "paper.zip", zip_files(files), "application/zip")
     # Only what the file is made of is read.
     if name in OF_PARTICIPANTS:
         sections = [participants_section(facts, with_money=with_money)]

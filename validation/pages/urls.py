@@ -15,6 +15,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("report/<str:name>", pages.validation.report_file, name="report-file"),
     path("paper/", pages.paper.paper, name="paper"),
     path("paper/participants/", pages.paper.participants, name="paper-participants"),
+    path("paper/datasheet/", pages.paper.answer_datasheet, name="paper-datasheet"),
     path("paper/<slug:name>.<slug:form>", pages.paper.paper_file, name="paper-file"),
     path("score/", pages.validation.score, name="score"),
 ]

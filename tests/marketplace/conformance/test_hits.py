@@ -19,13 +19,7 @@ from tests.marketplace.conformance.refusals import (
     status_of,
     turk_code,
 )
-from tests.marketplace.conftest import (
-    EXTERNAL_QUESTION,
-    HIT,
-    HIT_TYPE,
-    HTML_QUESTION,
-    submit,
-)
+from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
 from tests.marketplace.test_worker_site import COUNTRY, require
 
 DAY = timedelta(days=1)

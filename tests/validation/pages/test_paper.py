@@ -99,6 +99,24 @@ def test_letters_say_which_systems_differ(look, researcher):
         assert bool(set(first) & set(second)) == shares
 
 
+def test_authors_answer_open_questions_of_the_datasheet(look, rosa, researcher):
+    study = clear_study(researcher)
+    find_study_kind(RESULTS).compute_now(study)
+    [question] = study.questions.all()
+    before = look(study, "paper-participants").context["open_fields"]
+    names = ("1/1.1", "5/5.2", f"4-{question.name}/4.1.1")
+    # The last comes from a page that was opened before the first was answered.
+    for sent in ({names[0]: "50 %\r\nof it"}, {names[1]: "None", names[2]: "It is good"}):
+        rosa.post(reverse("console:paper-datasheet", args=[study.slug]), sent)
+    page = look(study, "paper-participants")
+    assert len(page.context["open_fields"]) == len(before) - 3
+    archive = ZipFile(io.BytesIO(look(study, "paper-file", "paper", "zip").content))
+    files = [archive.read(f"heds/heds.{form}").decode() for form in ("md", "json")]
+    files.append("".join(archive.read(n).decode() for n in archive.namelist() if "/heds-" in n))
+    for text in (*files, page.text, look(study, "report-file", "heds.md").text):
+        assert all(answer in text for answer in ("of it", "None", "It is good"))
+
+
 @pytest.mark.slow
 def test_the_archive_compiles_and_has_each_table_and_figure_in_each_form(
     look, researcher, tmp_path
