@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from math import nan
@@ -42,9 +42,9 @@ QUESTION_OF = {
 }
 
 
-def read_batch(folder: Path) -> StudyDraft:
+def read_batch(path: Path) -> StudyDraft:
     return read_mturk_batch(
-        data_file(folder, BATCH),
+        path,
         context="Speaker",
         condition="task",
         item=("dataset", "task", "HIT"),
@@ -64,7 +64,7 @@ def replay(
     *, folder: Path, marketplace: Marketplace, reporter: Reporter = without_bars
 ) -> list[dict[str, Any]]:
     """Publish the study, replay its approved assignments, join its scores: Table 1 by cell."""
-    record = read_batch(folder)
+    record = read_batch(data_file(folder, BATCH))
     scores = _score_rows(data_file(folder, SCORES))
     study = import_study(
         draft=replace(
@@ -176,9 +176,9 @@ COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "kendall")
 Cells = list[dict[str, Any]]
 
 
-def table_1(folder: Path, undefined: Undefined = "drop") -> Cells:
+def table_1(batch: Path, scores_path: Path, undefined: Undefined = "drop") -> Cells:
     """Sample-level correlations x 100 by metric, coefficient and style; and their mean."""
-    ratings, scores = _ratings(folder), _scores(data_file(folder, SCORES), tuple(QUESTION_OF))
+    ratings, scores = _ratings(batch), _scores(scores_path, tuple(QUESTION_OF))
     joined = ratings.merge(scores, on=["dataset", "task", "input", "system"], how="left")
     return [
         cell
@@ -205,30 +205,65 @@ def _correlations(
             undefined=undefined,
             n_resamples=0,
         )
-        counts = {"n_groups": result.n_groups, "n_used": result.n_used}
+        counts = {
+            "n_groups": result.n_groups,
+            "n_used": result.n_used,
+            "n": result.n_used,
+            "ratings_mean": float(part["value"].mean()),
+        }
         cells.append(_cell(metric, str(task), result.value * 100, coefficient, counts))
-    counts = {name: sum(cell[name] for cell in cells) for name in ("n_groups", "n_used")}
+    counts = {name: sum(cell[name] for cell in cells) for name in ("n_groups", "n_used", "n")}
+    counts["ratings_mean"] = float(grouping["value"].mean())
     values = [cell["value"] for cell in cells]
-    mean = nan if None in values else sum(values) / len(values)
-    return [*cells, _cell(metric, OVERALL, mean, coefficient, counts)]
+    if None in values:
+        return [*cells, _cell(metric, OVERALL, nan, coefficient, counts)]
+    # The paper's last column is the mean of its rounded ones.
+    counts["as_printed"] = sum(round(value, 1) for value in values) / len(values)
+    return [*cells, _cell(metric, OVERALL, sum(values) / len(values), coefficient, counts)]
 
 
 def _cell(
-    metric: str, by: str, value: float, coefficient: str, counts: Mapping[str, int]
+    metric: str, by: str, value: float, coefficient: str, counts: Mapping[str, float]
 ) -> dict[str, Any]:
     named = {"metric": metric, "by": by, "coefficient": coefficient}
     return plain_values(named | {"value": value, **counts})
 
 
-def table_2(folder: Path) -> Cells:
+def table_2(path: Path) -> Cells:
     """Each system's style accuracy, ChatGPT grade and NLL score, in formality and in sentiment.
 
-    Cells are a data set and a style; the mean of a family's four counts. A cell's NLL score is
-    100 over its mean loss; an empty response has no likelihood, and counts as a loss of 100.
-    A cell where a response lacks a score has no mean, nor has its family; systems without a
-    loss in all eight cells are left out.
+    The mean of a family's four cells counts. Systems without a loss in all eight cells are left
+    out. `as_printed` is the mean of rounded cells, as in the paper.
     """
-    scores = _scores(data_file(folder, ALL_SCORES), ("NLL", "ChatGPT", "StyleStrength"))
+    means = _means_by_cell(path)
+    rounded = means.assign(NLL=100 / (100 / means["NLL"]).round(2)).round(1)
+    complete = means["NLL"].groupby("system").count() == CELLS
+    values, as_printed = (
+        _means_of_complete_groups(each.groupby(["system", "family"], sort=False)).stack(
+            future_stack=True
+        )
+        for each in (means, rounded)
+    )
+    cells = pd.DataFrame({"value": values, "as_printed": as_printed})
+    cells = cells.rename_axis(["system", "family", "metric"]).reset_index()
+    in_order = cells.sort_values(["system", "family"], kind="stable")
+    return plain_records(in_order[in_order["system"].map(complete)])
+
+
+def table_of_style(path: Path, style: str) -> Cells:
+    """The cells that Table 2 averages, for one style: by system, data set and metric."""
+    means = _means_by_cell(path).xs(style, level="task").droplevel("family")
+    cells = pd.DataFrame({"value": means.stack(future_stack=True)})
+    return plain_records(cells.rename_axis(["system", "dataset", "metric"]).reset_index())
+
+
+def _means_by_cell(path: Path) -> pd.DataFrame:
+    """Means by system, family, data set and style.
+
+    An NLL score is 100 over the mean loss; an empty response has no likelihood, and counts as a
+    loss of 100. A cell where a response lacks a score has no mean.
+    """
+    scores = _scores(path, ("NLL", "ChatGPT", "StyleStrength"))
     empty = scores["NLL"] == 0
     measured = scores.assign(
         family=scores["task"].map(FAMILIES),
@@ -237,13 +272,7 @@ def table_2(folder: Path) -> Cells:
     )
     by_cell = measured.groupby(["system", "family", "dataset", "task"], sort=False)
     means = _means_of_complete_groups(by_cell[["accuracy", "ChatGPT", "loss"]])
-    means["NLL"] = 100 / means.pop("loss")
-    groups = means.groupby(["system", "family"], sort=False)
-    complete = groups["NLL"].count().groupby("system").sum() == CELLS
-    table = _means_of_complete_groups(groups).rename_axis(columns="metric").reset_index()
-    cells = table.melt(["system", "family"], var_name="metric", value_name="value")
-    in_order = cells.sort_values(["system", "family"], kind="stable")
-    return plain_records(in_order[in_order["system"].map(complete)])
+    return means.assign(NLL=100 / means.pop("loss"))
 
 
 def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
@@ -251,15 +280,19 @@ def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
     return means
 
 
-def table_3(folder: Path) -> Cells:
-    """Each system's mean rating of each question in each style, with the number of ratings."""
-    by_cell = _ratings(folder).groupby(["question", "system", "task"], sort=False)["value"]
-    means = by_cell.agg(["mean", "count"]).reset_index()
-    return plain_records(means.rename(columns={"task": "by", "mean": "value", "count": "n"}))
+def table_3(path: Path) -> Cells:
+    """Each system's mean rating of each question, by style, with the number of ratings; and the
+    mean of the four styles."""
+    by_cell = _ratings(path).groupby(["question", "system", "task"], sort=False)["value"]
+    means = by_cell.agg(["mean", "count"])
+    of_system = means.groupby(["question", "system"], sort=False)
+    overall = of_system.agg({"mean": "mean", "count": "sum"}).assign(task=OVERALL).reset_index()
+    cells = pd.concat([means.reset_index(), overall])
+    return plain_records(cells.rename(columns={"task": "by", "mean": "value", "count": "n"}))
 
 
-def _ratings(folder: Path) -> pd.DataFrame:
-    draft = read_batch(folder)
+def _ratings(path: Path) -> pd.DataFrame:
+    draft = read_batch(path)
     contexts = {item.key: item.context.strip() for item in draft.items}
     return pd.DataFrame(
         [
@@ -285,6 +318,3 @@ def _scores(path: Path, metrics: Sequence[str]) -> pd.DataFrame:
     names = {name: [row.text(column).strip() for row in rows] for name, column in texts.items()}
     values = {metric: [row.number_or_nan(metric) for row in rows] for metric in metrics}
     return pd.DataFrame(names | values)
-
-
-TABLES: dict[int, Callable[[Path], Cells]] = {1: table_1, 2: table_2, 3: table_3}

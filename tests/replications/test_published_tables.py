@@ -1,13 +1,20 @@
 import gzip
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from replications.gallery import gallery
-from replications.lmstyle import OVERALL, table_1, table_2, table_3
-from replications.management.commands.published_studies import BEGIN, END, table, with_table
+from replications.lmstyle import ALL_SCORES, BATCH, OVERALL, SCORES, table_1, table_2, table_3
+from replications.management.commands.published_studies import (
+    BEGIN,
+    END,
+    reproduce_all,
+    with_tables,
+    write_tables,
+)
+from replications.manifests import paper_names, read_manifest
 from replications.published_data import DatasetIncomplete
 from tests.annotation.importing import command_output, numbers_in
 from tests.codes import refused_naming
@@ -26,18 +33,13 @@ def published(folder):
 
 
 @pytest.mark.shared_data
-def test_table_1_agrees_cell_by_cell_with_undefined_items_dropped(folder):
-    known = json.loads((folder / "table1.json").read_text())
-    cells = [cell for cell in table_1(folder) if cell["by"] != OVERALL]
-    assert len(cells) == 40
-    for cell in cells:
-        printed = known[f"published_{cell['coefficient']}"][cell["metric"]]
-        assert round(cell["value"], 1) == printed[known["columns"].index(cell["by"])]
+def test_table_1_leaves_undefined_items_out_or_takes_them_for_0(folder):
+    files = (folder / BATCH, folder / SCORES)
 
     def overall(undefined):
         return {
             cell["coefficient"]: cell["value"]
-            for cell in table_1(folder, undefined)
+            for cell in table_1(*files, undefined)
             if (cell["metric"], cell["by"]) == ("ChatGPT", OVERALL)
         }
 
@@ -56,7 +58,7 @@ def test_table_2_has_the_eleven_complete_systems_as_published(folder, published)
         for metric in ("accuracy", "ChatGPT", "NLL")
     ]
     cells: dict[str, dict[tuple[str, str], float]] = {}
-    for cell in table_2(folder):
+    for cell in table_2(folder / ALL_SCORES):
         cells.setdefault(cell["system"], {})[cell["family"], cell["metric"]] = cell["value"]
     known = published["table2"]["values"]
     assert cells.keys() == known.keys()
@@ -73,8 +75,9 @@ def test_table_3_has_the_mean_ratings_as_published(folder, published):
         for key, by_style in published["table3_human_means"].items()
         for style, value in by_style.items()
     }
-    cells = table_3(folder)
-    assert len(cells) == len(known) == 32
+    every = table_3(folder / BATCH)
+    cells = [cell for cell in every if cell["by"] != OVERALL]
+    assert len(cells) == len(known) == len(every) - 8 == 32
     for cell in cells:
         value = known[cell["question"], cell["system"], cell["by"]]
         assert cell["value"] == pytest.approx(value, abs=0.006)
@@ -106,7 +109,7 @@ def test_a_missing_score_leaves_table_2_a_gap_and_never_a_zero(tmp_path):
     header = "dataset,task,input,model,NLL,ChatGPT,StyleStrength"
     file = tmp_path / "all_models_scores.csv.gz"
     file.write_bytes(gzip.compress("\n".join([header, *rows]).encode()))
-    values = {(c["system"], c["family"], c["metric"]): c["value"] for c in table_2(tmp_path)}
+    values = {(c["system"], c["family"], c["metric"]): c["value"] for c in table_2(file)}
     for family in ("formality", "sentiment"):
         of_a, of_b = (
             [values[system, family, metric] for metric in ("accuracy", "ChatGPT", "NLL")]
@@ -191,21 +194,28 @@ def test_a_folder_without_the_data_is_refused_in_words(tmp_path, site):
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-def test_the_committed_table_is_what_the_data_gives(shared_data):
-    computed = gallery(shared_data)
-    assert computed.missing == ()
+def test_the_committed_tables_are_what_the_data_gives(shared_data):
+    papers, missing = reproduce_all(shared_data)
+    assert missing == []
+    assert [manifest.name for manifest, _ in papers] == paper_names()
     page = (DOCS / "gallery.md").read_text()
-    assert with_table(page, computed) == page
-    cells = [row for row in computed.rows if row.study.startswith("LMStyle")]
-    printed = [row for row in cells if "Overall" not in row.quantity]
-    assert len(printed) == 40
-    assert all(row.is_equal for row in printed)
-    assert all(row.is_equal is not False for row in computed.rows if "UniEval" in row.quantity)
+    assert with_tables(page, papers) == page
+    cells = [cell for _, of_paper in papers for cell in of_paper]
+    verdicts = Counter((cell.study, cell.table, cell.verdict) for cell in cells)
+    assert verdicts["LMStyle", "Table 1", "equal"] == 45
+    assert verdicts["LMStyle", "Table 2", "equal"] == 47
+    assert verdicts["Topical-Chat-USR", "UniEval", "equal"] == 18
+    assert verdicts["Cheap and fast", "Textual entailment", "equal"] == 1
+    assert {cell.table for cell in cells if cell.verdict == "differs"} == {"Table 2"}
+    assert all(cell.reason for cell in cells if cell.verdict == "explained")
 
 
 def test_a_folder_without_data_is_refused(tmp_path):
     with refused_naming(DatasetIncomplete, tmp_path, "lmstyle/"):
-        gallery(tmp_path)
+        reproduce_all(tmp_path)
+    for name in paper_names():
+        with refused_naming(DatasetIncomplete, tmp_path, read_manifest(name).data):
+            read_manifest(name).reproduce(tmp_path)
 
 
 @pytest.fixture
@@ -231,36 +241,37 @@ def chat(tmp_path):
 
 
 def test_a_number_has_its_level_its_raters_and_a_signature_of_its_data(chat):
-    computed = gallery(chat)
-    first, *_ = computed.rows
-    assert (first.level, first.coefficient, first.n) == ("pooled", "pearson", 4)
+    manifest = read_manifest("topical-chat")
+    folder = chat / manifest.folder
+    first, *_ = cells = manifest.reproduce(folder)
+    assert (first.level, first.column, first.n) == ("pooled", "pearson", 4)
     known = np.corrcoef([1, 0, 1, 0], [0.1, 0.2, 0.7, 0.5])[0, 1]
     assert first.value == pytest.approx(known, abs=1e-12)
     assert first.ratings_mean == 0.5
-    assert first.is_equal is False
-    by_dialogue = next(row for row in computed.rows if row.level == "item")
-    assert (by_dialogue.value, by_dialogue.n, by_dialogue.is_equal) == (0.0, 2, None)
-    before = first.signature
-    path = chat / "topical_chat_usr" / "topical_chat_usr.json"
+    assert (first.verdict, first.published) == ("differs", 0.443666)
+    by_dialogue = next(cell for cell in cells if cell.level == "item")
+    assert (by_dialogue.value, by_dialogue.n, by_dialogue.verdict) == (0.0, 2, "not compared")
+    [path] = folder.iterdir()
     path.write_text(path.read_text() + "\n")
-    assert gallery(chat).rows[0].signature != before
-    assert "dstc9/ratings.csv" in computed.missing
-    rows, signatures = table(computed).split("\n\n", 1)
-    assert "published|" not in rows
-    assert rows.splitlines()[2].startswith("| 1 | Topical-Chat-USR |")
-    assert f"\n1. `{before}`\n" in signatures
+    assert manifest.reproduce(folder)[0].signature != first.signature
 
 
-def test_the_command_prints_the_table_or_puts_it_into_a_page(chat, tmp_path):
-    assert "| 1 | Topical-Chat-USR |" in command_output("published_studies", chat)
+def test_the_commands_print_the_tables_or_put_them_into_a_page(chat, tmp_path):
+    papers, missing = reproduce_all(chat)
+    assert "dstc9/ratings.csv" in missing
+    assert write_tables(papers) in command_output("published_studies", chat)
     records = json.loads(command_output("published_studies", chat, json=True))
     assert len(records["rows"]) == 24
+    folder = chat / "topical_chat_usr"
+    again = json.loads(command_output("reproduce", "topical-chat", folder, json=True))
+    assert (again["cells"], again["paper"]["name"]) == (records["rows"], "topical-chat")
+    assert read_manifest("lmstyle").url in command_output("reproduce", "lmstyle")
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
     with refused_naming(CommandError, BEGIN):
         call_command("published_studies", str(chat), page=page)
     page.write_text(f"# Mine\n{BEGIN}\nold\n{END}\nend\n")
-    assert numbers_in(command_output("published_studies", chat, page=page))[:2] == [24, 18]
+    assert numbers_in(command_output("published_studies", chat, page=page))[:2] == [18, 6]
     assert "old" not in page.read_text()
     assert page.read_text().startswith("# Mine\n")
     assert page.read_text().endswith(f"{END}\nend\n")

@@ -1,89 +1,115 @@
 import json
 import re
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from presentation.numbers import plain_values
-from replications.gallery import Gallery, Reproduced, gallery
+from replications.management.commands.reproduce import cell_values, json_cells
+from replications.manifests import Manifest, ReproducedCell, paper_names, read_manifest
+from replications.published_data import DatasetIncomplete
 
 BEGIN, END = "<!-- gallery: python manage.py published_studies -->", "<!-- end of gallery -->"
-HEAD = ("", "study", "number", "level", "coefficient", "computed", "published", "raters' mean", "n")
-SIGNATURES = "The signature of each, by the number of its row:"
+HEAD = (
+    *("table", "row", "column", "level", "published", "computed", "verdict"),
+    *("raters' mean", "n"),
+)
+Papers = list[tuple[Manifest, list[ReproducedCell]]]
 
 
 class Command(BaseCommand):
     help = (
-        "Compute published studies' numbers again from their authors' data, and print them beside "
-        "those published: level, coefficient, the raters' mean and a signature for each."
+        "Compute the tables of all published studies whose data a folder contains, beside the "
+        "published values. `reproduce` computes one of them."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "folder",
-            type=Path,
-            help="with a folder for each data set: lmstyle, topical_chat_usr, dstc9, altereval",
-        )
+        parser.add_argument("folder", type=Path, help="with a folder for each study's data")
         parser.add_argument(
             "--page",
             type=Path,
             metavar="FILE",
-            help="put the table into this page, between the two comments that docs/gallery.md has",
+            help="put the tables into this page, between the two comments that docs/gallery.md has",
         )
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, folder: Path, page: Path | None, **options: Any) -> None:
-        computed = gallery(folder)
+        papers, missing = reproduce_all(folder)
+        cells = [cell for _, of_paper in papers for cell in of_paper]
         if options["json"]:
-            rows = [plain_values(asdict(row) | {"is_equal": row.is_equal}) for row in computed.rows]
-            self.stdout.write(json.dumps({"rows": rows, "missing": computed.missing}, indent=1))
+            self.stdout.write(json.dumps({"rows": json_cells(cells), "missing": missing}, indent=1))
             return
         if page:
-            page.write_text(with_table(page.read_text("utf-8"), computed), "utf-8")
-        self.stdout.write(_summary(computed) if page else table(computed))
-        for name in computed.missing:
-            self.stderr.write(f"There is no {name} in {folder}: left out.")
+            page.write_text(with_tables(page.read_text("utf-8"), papers), "utf-8")
+        self.stdout.write(_summary(cells) if page else write_tables(papers))
+        for name in missing:
+            self.stderr.write(f"{folder} does not contain {name}. Its tables are left out.")
 
 
-def with_table(text: str, computed: Gallery) -> str:
-    """Replace the table between two comments of the page; CommandError if they are missing."""
+def reproduce_all(folder: Path) -> tuple[Papers, list[str]]:
+    """The papers whose data are there, with their cells, and the files that are missing.
+
+    Raises DatasetIncomplete if no paper's data are there.
+    """
+    papers: Papers = []
+    missing: list[str] = []
+    for manifest in map(read_manifest, paper_names()):
+        lacking = manifest.missing_files(folder / manifest.folder)
+        missing += [f"{manifest.folder}/{name}" for name in lacking]
+        try:
+            papers.append((manifest, manifest.reproduce(folder / manifest.folder)))
+        except DatasetIncomplete:
+            continue
+    if not papers:
+        raise DatasetIncomplete(f"{folder} has none of the data: {', '.join(missing)}.")
+    return papers, missing
+
+
+def with_tables(text: str, papers: Papers) -> str:
+    """Replace the tables between two comments of the page; CommandError if they are missing."""
     if not (BEGIN in text and END in text):
         raise CommandError(f"The page has no line {BEGIN} or {END}.", returncode=2)
     pattern = re.compile(f"({re.escape(BEGIN)}\n).*?({re.escape(END)})", re.DOTALL)
-    return pattern.sub(lambda match: f"{match[1]}\n{table(computed)}\n{match[2]}", text)
+    return pattern.sub(lambda match: f"{match[1]}\n{write_tables(papers)}\n{match[2]}", text)
 
 
-def table(computed: Gallery) -> str:
-    cells = (_cells(number, row) for number, row in enumerate(computed.rows, start=1))
-    rows = "".join(f"| {' | '.join(line)} |\n" for line in [HEAD, ("---",) * len(HEAD), *cells])
-    signatures = (f"{number}. `{row.signature}`\n" for number, row in enumerate(computed.rows, 1))
-    return f"{rows}\n{SIGNATURES}\n\n{''.join(signatures)}"
+def write_tables(papers: Papers) -> str:
+    return "\n".join(line for paper in papers for line in _lines(*paper))
 
 
-def _cells(number: int, row: Reproduced) -> tuple[str, ...]:
-    published = "" if isnan(row.published) else f"{row.published:.{row.decimals}f}"
-    mean = "" if isnan(row.ratings_mean) else f"{row.ratings_mean:.2f}, "
+def _lines(manifest: Manifest, cells: list[ReproducedCell]) -> Iterator[str]:
+    yield f"## {manifest.short_title}\n"
+    yield f"[{manifest.title}]({manifest.url}), [data]({manifest.data}).\n\n{manifest.design}\n"
+    # Tables without a published value may be long. `reproduce` prints them.
+    shown = {cell.table for cell in cells if cell.verdict != "not compared"}
+    shown = shown or {cell.table for cell in cells}
+    rows = [_cells(cell) for cell in cells if cell.table in shown]
+    yield from (f"| {' | '.join(line)} |" for line in [HEAD, ("---",) * len(HEAD), *rows])
+    yield ""
+    for reason in dict.fromkeys((cell.table, cell.reason) for cell in cells if cell.reason):
+        yield "- Explained in {}: {}".format(*reason)
+    for one in manifest.not_here:
+        yield f"- Not computed: {one['what']}. {one['why']}"
+    for signature in dict.fromkeys(cell.signature for cell in cells if cell.table in shown):
+        yield f"- `{signature}`"
+    yield ""
+
+
+def _cells(cell: ReproducedCell) -> tuple[str, ...]:
+    mean = "" if isnan(cell.ratings_mean) else f"{cell.ratings_mean:.2f}, "
     return (
-        str(number),
-        row.study,
-        row.quantity,
-        row.level,
-        row.coefficient,
-        f"{row.value:.{row.decimals}f}",
-        published + (" (differs)" if row.is_equal is False else ""),
-        f"{mean}{row.raters}",
-        str(row.n),
+        *(cell.table, cell.row, cell.column, cell.level),
+        *cell_values(cell),
+        cell.verdict,
+        f"{mean}{cell.raters}",
+        "" if cell.n is None else str(cell.n),
     )
 
 
-def _summary(computed: Gallery) -> str:
-    compared = [row for row in computed.rows if row.is_equal is not None]
-    equal = sum(row.is_equal is True for row in compared)
-    return (
-        f"{len(computed.rows)} numbers; of {len(compared)} that were published, {equal} are equal "
-        "as printed."
-    )
+def _summary(cells: list[ReproducedCell]) -> str:
+    counts = Counter(cell.verdict for cell in cells)
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
