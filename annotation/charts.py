@@ -95,7 +95,7 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     turned = {"annotator_a": "annotator_b", "annotator_b": "annotator_a"}
     both = pd.concat([defined, defined.rename(columns=turned)], ignore_index=True)
     order = list(both.groupby("annotator_a")["value"].mean().sort_values(ascending=False).index)
-    names = alt.Axis(labelFontSize=11, ticks=False, domain=False)
+    names = alt.Axis(labelFontSize=12, ticks=False, domain=False)
     cells = alt.Chart(both).encode(
         x=alt.X("annotator_a:N", title=None, sort=order, axis=names),
         y=alt.Y("annotator_b:N", title=None, sort=order, axis=names),
@@ -112,7 +112,7 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     if len(order) > MOST_WITH_NUMBERS:
         dense: Picture = filled.properties(width=alt.Step(14), height=alt.Step(14))
         return dense
-    return alt.layer(filled, *numbers(cells, size=11)).properties(
+    return alt.layer(filled, *numbers(cells, size=12)).properties(
         width=alt.Step(38), height=alt.Step(28)
     )
 
@@ -176,7 +176,7 @@ def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> al
     named: alt.Chart = base.properties(data=of_one).mark_text(
         align=alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'"),
         dy=dy,
-        fontSize=11,
+        fontSize=12,
     )
     return named.encode(text="annotator:N")
 

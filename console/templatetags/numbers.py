@@ -31,11 +31,11 @@ def minus(text: object) -> str:
 
 
 @register.filter
-def change(value: float | None) -> str:
-    """`+0.012`: a difference, always with its sign, to three decimals; undefined is a dash."""
+def change(value: float | None, decimals: int = 3) -> str:
+    """`+0.012`: a difference, always with its sign; undefined is a dash."""
     if value is None or math.isnan(value):
         return DASH
-    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 @register.filter

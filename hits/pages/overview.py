@@ -107,13 +107,17 @@ def daily_progress(days: Days, n_planned: int) -> dict[str, Any]:
     in 100 by 100. The expected end continues the pace of the last week."""
     submitted = list(accumulate(n for _day, n, _approved in days))
     approved = list(accumulate(n for _day, _n, n in days))
-    last, start = days[-1][0], days[0][0] - timedelta(days=1)
+    # A day begins at its place on the axis, and its counts are complete at its end.
+    last, first = days[-1][0], days[0][0]
+    start = first - timedelta(days=1)
     recent = [row for row in days if row[0] > last - timedelta(days=PACE_DAYS)]
     pace = sum(n for _day, n, _approved in recent) / ((last - recent[0][0]).days + 1)
     n_left, top = n_planned - submitted[-1], max(n_planned, submitted[-1])
     expected_end = last + timedelta(days=ceil(n_left / pace)) if n_left > 0 else None
     end = expected_end or last
     xs = [100 * (day - start).days / (end - start).days for day, *_counts in days]
+    # The label of the last day needs room between the labels of the ends.
+    is_labelled = first < last and 20 < xs[-1] < 80
 
     def draw(places: Iterable[float], totals: Iterable[int]) -> str:
         pairs = zip(places, totals, strict=True)
@@ -127,10 +131,9 @@ def daily_progress(days: Days, n_planned: int) -> dict[str, Any]:
         "approved_points": draw([0, *xs], [0, *approved]),
         "forecast_points": draw([xs[-1], 100], [submitted[-1], n_planned]),
         "ticks": [(n, f"{TOP + HEIGHT * (1 - n / top):.2f}%") for n in sorted({0, top // 2, top})],
-        "start": start,
+        "start": first,
         "last": last,
-        # Its label needs room between the labels of the ends.
-        "last_x": f"{LEFT + WIDTH * xs[-1] / 100:.2f}%" if 20 < xs[-1] < 80 else "",
+        "last_x": f"{LEFT + WIDTH * xs[-1] / 100:.2f}%" if is_labelled else "",
         "end": end,
         "expected_end": expected_end,
     }

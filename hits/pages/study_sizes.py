@@ -15,8 +15,8 @@ from console.access import may, may_of
 from hits.pages.questionnaire import document_of
 from hits.study_sizes import POWER, Precision, study_size
 
-# Of the ruler of the scale, in units of its drawing.
-RULER_WIDTH = 400
+# Width of the drawn scale, in pixels of the narrowest page: in a wider drawing text would shrink.
+RULER_WIDTH = 300
 MOST_TICKS = 11
 
 

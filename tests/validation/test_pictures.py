@@ -181,7 +181,7 @@ def test_every_picture_is_described_with_its_names_and_numbers():
         (forest_in_words(FOREST, TAU), both, of_all),
         (heat_map_in_words(FOREST, TAU), both, "3 1 -0.10 BLEU 0.30 NLL 1"),
         (scatter_in_words(CELLS, "style", "NLL"), r"NLL|style|\d[.\d]*\d|\d", "NLL style 2 1.00"),
-        (significance_in_words(TESTS), r"NLL|BLEU|SBERT|\d[.\d]*\d|\d", "1 2 0.05 NLL BLEU"),
+        (significance_in_words(TESTS), r"NLL|BLEU|SBERT|\d[.\d]*\d|\d", "1 3 0.05 NLL BLEU"),
         (ranks_in_words(RANKS), "alpha|beta|gamma|NLL|BLEU", "alpha beta gamma NLL BLEU"),
         (curve_in_words(CURVE), r"\d+%?", "1 100 60% 3 100 80%"),
     ):

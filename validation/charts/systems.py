@@ -330,8 +330,8 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
     sentence = ngettext(
         "%(n)d of %(total)d pair of metrics differs at %(alpha)s, by adjusted p",
         "%(n)d of %(total)d pairs of metrics differ at %(alpha)s, by adjusted p",
-        len(tested),
-    ) % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
+        len(comparisons),
+    ) % {"n": len(sure), "total": len(comparisons), "alpha": f"{alpha:g}"}
     pairs = [_over(row) for row in sure.to_dict(orient="records")]
     if 0 < len(pairs) <= MOST_LISTED:
         sentence += f": {'; '.join(pairs)}"

@@ -221,8 +221,8 @@ class ValidationView:
         tested = [row for row in self._tests if row.p_holm is not None]
         alpha = self.results.settings.alpha
         different = sum(row.p_holm < alpha for row in tested if row.p_holm is not None)
-        counts = {"n": different, "total": len(tested)}
-        text = ngettext("%(n)d of %(total)d pair", "%(n)d of %(total)d pairs", len(tested))
+        counts = {"n": different, "total": len(self._tests)}
+        text = ngettext("%(n)d of %(total)d pair", "%(n)d of %(total)d pairs", len(self._tests))
         return text % counts if tested else _("no pair was tested")
 
     @property

@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 
 MOST_QUESTIONS, MOST_DISTRIBUTIONS = 4, 6
-# Of a scale of more points the legend names the ends.
-MOST_POINTS = 7
 
 
 def _human_results(study: CountedStudy) -> StoredHumanResults | None:
@@ -164,7 +162,6 @@ def _ratings_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
     systems = [row.system for row in results.systems.get((first.question, ALL, ""), ())]
     return {
         "question": first,
-        "has_few_points": len({one.label for one in bins}) <= MOST_POINTS,
         "distributions": distributions_of(bins, systems)[:MOST_DISTRIBUTIONS],
     } | since_result(study, HumanResultsKind(), results.version)
 

@@ -128,6 +128,7 @@ def test_progress_ends_when_the_pace_of_the_last_week_reaches_the_plan():
     assert expected.items() <= daily.items()
     assert daily["submitted_points"] == "0.00,100.00 25.00,66.67 50.00,50.00"
     assert [value for value, _y in daily["ticks"]] == [0, 6, 12]
+    assert daily["start"] == date(2026, 3, 1)
     assert daily_progress(days, 6)["expected_end"] is None
 
 
