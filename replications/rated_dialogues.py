@@ -240,7 +240,10 @@ USR_QUESTIONS = (
 ResponseKey = tuple[str, str]
 
 
-def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
+def read_topical_chat(
+    path: Path, geval: Path | None = None, *, speakers: bool = False
+) -> Published:
+    """The study and its scores; with `speakers`, turns begin with "A: " and "B: " in turn."""
     report = ReadingReport()
     rows = read_rows(path, FIELDS, report=report)
     dialogues = _usr_dialogues(rows)
@@ -251,7 +254,7 @@ def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
     ]
     study = StudyDraft(
         kind="rating",
-        items=tuple(_item(key, group) for key, group in dialogues.items()),
+        items=tuple(_item(key, group, speakers) for key, group in dialogues.items()),
         questions=USR_QUESTIONS,
         submissions=tuple(_usr_submission(key, group) for key, group in dialogues.items()),
         report=report,
@@ -278,7 +281,7 @@ def _system(row: Row) -> str:
     return row.required("system_id", longest=100)
 
 
-def _item(key: str, rows: Sequence[Row]) -> ItemDraft:
+def _item(key: str, rows: Sequence[Row], speakers: bool) -> ItemDraft:
     first = rows[0]
     candidates: dict[str, CandidateDraft] = {}
     for row in rows:
@@ -293,6 +296,9 @@ def _item(key: str, rows: Sequence[Row]) -> ItemDraft:
         candidates[system] = CandidateDraft(key=system, system=system, text=text)
     fact = first.text("context").strip()
     dialogue = first.text("source").strip()
+    if speakers:
+        turns = enumerate(dialogue.split("\n"))
+        dialogue = "\n".join(f"{'AB'[n % 2]}: {turn.strip()}" for n, turn in turns)
     return ItemDraft(
         key=key,
         line=first.line,

@@ -207,8 +207,12 @@ TEMPLATES: dict[str, tuple[str | Promise, str | Promise]] = {
         _("Of the responses to one context the best and the worst: an order with few answers."),
     ),
     "e2e_ratings": (
-        _("Ratings of naturalness and quality (E2E)"),
+        _("Ratings of naturalness and quality (E2E NLG)"),
         _("Texts written from facts, each rated for quality and naturalness in six steps."),
+    ),
+    "golden_answers": (
+        _("Accuracy and usefulness against a golden answer"),
+        _("How accurate and how useful each answer is, next to the answer of an expert."),
     ),
     "graded_relevance": (
         _("Relevance of results, four grades or can't judge"),

@@ -32,7 +32,7 @@ TASKS = (
         "rate",
         gettext_lazy("Rate responses"),
         gettext_lazy("Likert points or a slider"),
-        ("likert_agreement", "style_ratings", "e2e_ratings", "practised_ratings"),
+        ("likert_agreement", "style_ratings", "e2e_ratings", "practised_ratings", "golden_answers"),
         ("likert", "line", "number", "short_text", "long_text"),
     ),
     Task(

@@ -222,6 +222,7 @@ def test_a_cap_stops_a_run_and_the_next_goes_on(study, endpoint):
     assert (run.state, run.error) == ("failed", str(raised.value))
     [scored] = json.loads(score_tone("--max-requests=10", "--json"))
     assert (scored["n_scored"], scored["n_known"]) == (2, 2)
+    assert (scored["n_requests"], scored["spent_usd"]) == (2 * TONE.n, "0")
     assert len(endpoint.bodies) == PROBES + 4 * TONE.n
     assert ScoringRun.objects.get().state == "done"
 

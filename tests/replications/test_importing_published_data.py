@@ -67,6 +67,9 @@ class TestTopicalChat:
         ]
         item = Study.objects.get().items.first()
         assert item.context == "hi\nhello 0\n\nFact: cats sleep a lot"
+        command_output("import_topical_chat", path, study="spoken", speakers=True)
+        spoken = Study.objects.get(slug="spoken").items.first()
+        assert spoken.context == "A: hi\nB: hello 0\n\nFact: cats sleep a lot"
 
     def test_the_raters_means_are_one_annotators_judgments(self, as_json):
         responses = [response("a", "yes"), response("b", "x", dialogue=1, context="_nofact\n")]

@@ -230,6 +230,10 @@ def test_the_command_prints_correlations_or_json_and_refuses_what_does_not_fit(s
     assert len(lines) == len(list(Settings().measures())) + 1 + len(notes)
     value = correlations(study)["pooled", "pearson"].value
     assert f"{value:.3f} [" in lines[0]
+    chosen = command_output("validate_study", "judged", resamples=50, metric=["m"]).splitlines()
+    assert chosen[:-1] == lines[: len(chosen) - 1]
+    with pytest.raises(CommandError):
+        command_output("validate_study", "judged", resamples=50, question=["none"])
     assert lines[0].split()[:5] == ["appropriateness", "all", "m", "pooled", "pearson"]
     report = json.loads(command_output("validate_study", "judged", json=True, resamples=30, seed=5))
     assert (report["study"], report["version"], report["is_new"]) == ("judged", 2, True)

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.models import Study
 from metrics.management.options import add_caps, caps_of, plain_warnings
 from metrics.scorer_options import chosen_scorers
+from metrics.scorers.interface import Scorer
 from metrics.scorers.registry import SCORERS
 from metrics.study_scores import Plan, plan_scoring, score_study
 from presentation.progress import bar
@@ -48,7 +49,21 @@ class Command(BaseCommand):
                 for each in scorers
             ]
         if options["json"]:
-            records = [each.record() if isinstance(each, Plan) else vars(each) for each in results]
+            records = [
+                each.record() if isinstance(each, Plan) else vars(each) | _spent(scorer)
+                for scorer, each in zip(scorers, results, strict=True)
+            ]
             self.stdout.write(json.dumps(records, indent=1))
-        else:
-            self.stdout.write("\n".join(map(str, results)))
+            return
+        self.stdout.write("\n".join(map(str, results)))
+        line = "{n_requests:,} requests sent, {spent_usd} USD spent."
+        for spent in [] if is_dry else filter(None, map(_spent, scorers)):
+            self.stdout.write(line.format(**spent))
+
+
+def _spent(scorer: Scorer) -> dict[str, Any]:
+    """What a judge's requests cost; empty for other metrics. Judges may share a budget."""
+    client = getattr(scorer, "client", None)
+    if client is None:
+        return {}
+    return {"n_requests": client.budget.requests, "spent_usd": f"{client.budget.usd.normalize():f}"}

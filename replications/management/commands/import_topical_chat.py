@@ -19,5 +19,9 @@ class Command(PublishedCommand):
             "--geval", type=Path, metavar="FILE", help="a JSON Lines file of G-Eval's samples"
         )
 
+        parser.add_argument(
+            "--speakers", action="store_true", help="begin the turns with A: and B: in turn"
+        )
+
     def read(self, path: Path, **options: Any) -> Published:
-        return read_topical_chat(path, options["geval"])
+        return read_topical_chat(path, options["geval"], speakers=options["speakers"])

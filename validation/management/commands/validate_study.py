@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.plain_table import natural
 from annotation.models import Study
@@ -90,6 +90,10 @@ class Command(BaseCommand):
             help="say variants too (precision, recall, complements, other units), which no test, "
             "correction or rank is of",
         )
+        for name in ("question", "metric"):
+            parser.add_argument(
+                f"--{name}", action="append", help=f"print only this {name}; may be repeated"
+            )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write the whole as JSON")
         parser.add_argument("--json", action="store_true", help="print the whole as JSON")
 
@@ -105,7 +109,7 @@ class Command(BaseCommand):
             if options["json"]:
                 self.stdout.write(content)
                 return
-        self.stdout.write("\n".join([*filter(None, [_notice(stored)]), *lines_of(results)]))
+        self.stdout.write("\n".join([*filter(None, [_notice(stored)]), *_lines(results, options)]))
         state = "new" if stored.is_new else "as it was"
         self.stdout.write(f"Report {stored.version.number} of '{study}' ({state}).")
 
@@ -147,6 +151,17 @@ def _cluster(text: str) -> str:
 def _measure(plan: str) -> tuple[Level, RowCoefficient]:
     level, _, coefficient = plan.partition(":")
     return LEVELS[level], cast(RowCoefficient, coefficient)
+
+
+def _lines(results: Results, options: dict[str, Any]) -> Iterator[str]:
+    chosen = {name: options[name] for name in ("question", "metric") if options[name]}
+    if not chosen:
+        return lines_of(results)
+    filters = {name: tuple(names) for name, names in chosen.items()}
+    rows = results.rows(CorrelationRecord, **filters)
+    if not rows:
+        raise CommandError("No correlation has the question and metric. Check their names.")
+    return map(_correlation, rows)
 
 
 SCOPES = {"all": "all", "mean_of_conditions": "mean"}
