@@ -1,13 +1,11 @@
 // Shortcut keys: one question is marked; digits answer it, letters choose among responses. All can be
 // switched off, as single keys collide with speech input and some screen readers (WCAG 2.1.4).
 const keysList = find("#keys"), keysOn = find("#keys-on");
-const typedInto = "input:not([type=radio], [type=checkbox], [type=range]), textarea";
-const byLetter = ["preference", "best_worst", "ranking"];
 const stops = [...entries, { node: submit }]
   .filter(({ question, key }) => question?.kind !== "selection" && key !== "none" && key !== "comment")
   .sort((one, other) => one.node.compareDocumentPosition(other.node) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 const isShown = ({ node }) => !node.closest("[hidden]");
-let current = null, typed = "";
+let current = null, typed = "", pressed = 0;
 
 function point(stop) {
   if (stop === current) return;
@@ -25,29 +23,28 @@ function move(step) {
 }
 
 function answerByDigit(field, digit) {
-  const kind = field.question.kind, inputs = all("input", field.node);
+  const kind = field.question.kind, inputs = all("input", field.node), chosen = inputs[(+digit || 10) - 1];
   if (kind === "line") {
-    const [input] = inputs, joined = typed + digit;
+    const [input] = inputs, joined = now() - pressed < 1000 ? typed + digit : digit;
     // A number beyond the end of the scale starts again with its last digit.
     typed = +joined > input.max ? digit : joined;
+    pressed = now();
     if (+typed < input.min || +typed > input.max) return;
     // Lines can hide their number; typing needs to show it.
     if (!find("output", field.node)) input.parentNode.append(make("output", { ariaHidden: true }));
     input.value = typed;
     input.dispatchEvent(new Event("input"));
     input.focus({ preventScroll: true });
-  } else if (kind === "categories") inputs[(+digit || 10) - 1]?.click();
-  else if (widgetOf(kind) === kinds.radio) {
-    const input = inputs[(+digit || 10) - 1];
-    if (!input) return;
-    input.click();
+  } else if (kind === "categories") chosen?.click();
+  else if (widgetOf(kind) === kinds.radio && chosen) {
+    chosen.click();
     move(1);
   }
 }
 function choose(letter, isWorst) {
   const key = Object.keys(letterOf).find((each) => letterOf[each] === letter);
   const tick = fields.find(({ question, candidate }) => question.kind === "selection" && candidate === key);
-  const isAsked = (stop) => byLetter.includes(stop?.question?.kind) && isShown(stop);
+  const isAsked = (stop) => ["preference", "best_worst", "ranking"].includes(stop?.question?.kind) && isShown(stop);
   const field = isAsked(current) ? current : stops.find(isAsked);
   // Z enlarges a picture (pair.js).
   if (!key || (letter === "Z" && find(".enlarge"))) return;
@@ -74,7 +71,7 @@ const press = (event) => {
     : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea")
       && (() => move(current?.node.contains(document.activeElement) ? shiftKey ? -1 : 1 : 0))
     // After Ctrl+Enter from a text, focus is on the missing answers: letters are not shortcuts there.
-    : target.matches(typedInto) || problems.contains(target) ? null
+    : target.matches("input:not([type=radio], [type=checkbox], [type=range]), textarea") || problems.contains(target) ? null
     : key === "?" ? () => find("#keys-shown").click()
     : key === "0" && none ? () => none.click()
     // A list of places takes digits itself.

@@ -254,6 +254,8 @@ def test_a_page_with_externalhit_v1_posts_here_and_auto_accept_leads_on(page, pu
     auto_accept = page.locator("#auto-accept [name=auto_accept]")
     with page.expect_response("**/auto-accept/"):
         auto_accept.check()
+    page.keyboard.press("Escape")
+    expect(auto_accept).to_be_hidden()
     first = page.url
     for _ in range(2):
         here = page.url

@@ -282,13 +282,16 @@ def test_the_next_page_shows_a_hit_and_confirms_what_was_submitted(ada, worker, 
     assert "receipt" not in message_codes(ada.get(path, follow=True))
 
 
-def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):
+def test_auto_accept_goes_on_until_nothing_is_left(ada, hits, mturk):
     group = f"/worker/groups/{hits[0]['HITTypeId']}/"
     ada.post(group + "accept/", {"auto_accept": "on"})
     first = models.Assignment.objects.get()
     second = ada.post(group + "next/").headers["Location"]
     assert second == f"/worker/assignments/{models.Assignment.objects.exclude(pk=first.pk).get()}/"
     assert is_ticked(ada.get(second))
+    # Another group asks again.
+    other = mturk.create_hit(**HIT | {"Title": "Lamps"})["HIT"]["HITTypeId"]
+    assert not is_ticked(ada.get(f"/worker/groups/{other}/"))
     response = ada.post(group + "next/", follow=True)
     assert response.redirect_chain[-1] == ("/worker/", 302)
     assert message_codes(response) == ["none_left"]

@@ -20,7 +20,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from marketplace import clock
 from marketplace.documents.questions import task_language
 from marketplace.exceptions import ChannelClosed, NoAssignmentsLeft, WorkRefused, first_or_raise
-from marketplace.hits.assignments import accept_next, find_group, find_hit_for
+from marketplace.hits.assignments import (
+    accept_next,
+    find_assignment_of,
+    find_group,
+    find_hit_for,
+)
 from marketplace.models import Assignment, HitType, Outcome, Session, WorkerAccount
 from marketplace.recruiting import arrivals, sessions
 from marketplace.recruiting.arrivals import is_compatible
@@ -184,14 +189,15 @@ AUTO_ACCEPT = "marketplace_auto_accept"
 CONFIRMED_WITHIN = timedelta(minutes=1)
 
 
-def accepts_next_by_itself(request: HttpRequest) -> bool:
-    return bool(request.session.get(AUTO_ACCEPT))
+def accepts_next_by_itself(request: HttpRequest, hit_type: HitType) -> bool:
+    return bool(request.session.get(AUTO_ACCEPT) == hit_type.public_id)
 
 
-def remember_choice(request: HttpRequest) -> None:
+def remember_choice(request: HttpRequest, hit_type: HitType) -> None:
+    """For the HITs of this group: another group asks again."""
     is_on = request.POST.get("auto_accept") == "on"
-    if is_on != accepts_next_by_itself(request):
-        request.session[AUTO_ACCEPT] = is_on
+    if is_on != accepts_next_by_itself(request, hit_type):
+        request.session[AUTO_ACCEPT] = hit_type.public_id if is_on else ""
 
 
 @require_POST
@@ -201,7 +207,7 @@ def auto_accept(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
 
     Access: workers.
     """
-    remember_choice(request)
+    remember_choice(request, find_assignment_of(worker, assignment_id).hit.hit_type)
     return redirect("marketplace:assignment", assignment_id)
 
 
@@ -223,7 +229,7 @@ def go_on(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> Htt
     _confirm(request, worker, hit_type)
     if (way := way_on(worker, hit_type)) is not None:
         return way
-    if request.method == "POST" and accepts_next_by_itself(request):
+    if request.method == "POST" and accepts_next_by_itself(request, hit_type):
         return _accept(request, worker, hit_type)
     return redirect("marketplace:group", hit_type.public_id)
 

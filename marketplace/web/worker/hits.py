@@ -217,7 +217,7 @@ def _preview(
         "accept_url": accept_url,
         "unmet": qualifies(worker, hit.hit_type),
         "task": task_for(request, hit, None, worker),
-        "auto_accept": accepts_next_by_itself(request),
+        "auto_accept": accepts_next_by_itself(request, hit.hit_type),
     }
     return render(request, "marketplace/preview.html", context)
 
@@ -232,8 +232,8 @@ def accept_hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> Http
 
     Access: workers.
     """
-    remember_choice(request)
     hit, worker_assignment = writes.find_hit_for(worker, hit_id)
+    remember_choice(request, hit.hit_type)
     assignment = worker_assignment or writes.accept_hit(worker=worker, hit=hit)
     return redirect("marketplace:assignment", assignment.public_id)
 
@@ -245,11 +245,10 @@ def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -
 
     Access: workers.
     """
-    remember_choice(request)
-    return redirect(
-        "marketplace:assignment",
-        writes.accept_next(worker=worker, hit_type=writes.find_group(hit_type_id)).public_id,
-    )
+    hit_type = writes.find_group(hit_type_id)
+    remember_choice(request, hit_type)
+    assignment = writes.accept_next(worker=worker, hit_type=hit_type)
+    return redirect("marketplace:assignment", assignment.public_id)
 
 
 @require_safe

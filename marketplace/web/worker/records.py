@@ -195,6 +195,7 @@ def contact(request: HttpRequest, worker: WorkerAccount, requester_id: str) -> H
     if request.method == "POST":
         try:
             write_to_requester(worker=worker, hit=hit, text=request.POST.get("text", ""))
+            messages.success(request, _("Your message was sent."), extra_tags="sent")
             return redirect(request.get_full_path())
         except RequestRefused as refused:
             problem = str(refused)

@@ -301,7 +301,7 @@ def work_context(
         "assignment": assignment,
         "hit": assignment.hit,
         "task": task,
-        "auto_accept": accepts_next_by_itself(request),
+        "auto_accept": accepts_next_by_itself(request, hit_type),
         "state": state,
         "due": participants_due(assignment),
         "now": clock.now(),
