@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from math import ceil
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -14,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.models import MissingAnswer
 from annotation.protocols.versions import current_document
-from hits.page_texts import RIGHT_TO_LEFT, page_language
+from hits.page_texts import RIGHT_TO_LEFT, page_language, page_text
 from hits.wages import StudyTexts, duration_of
 
 Schema = dict[str, Any]
@@ -232,10 +231,7 @@ def page_html(context: dict[str, Any]) -> str:
 
 
 def _of_whole(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    waiting = sorted(
-        (each for each in questions if each["about"] != "candidate"),
-        key=lambda each: each["about"] == "item",
-    )
+    waiting = [each for each in questions if each["about"] != "candidate"]
     ordered: list[dict[str, Any]] = []
     while waiting:
         names = {each["name"] for each in waiting}
@@ -258,13 +254,15 @@ KIND_NAMES = {
 def default_texts(texts: StudyTexts) -> dict[str, str]:
     """The title, description and keywords of a study's HITs, from its protocol."""
     document = current_document(texts.study)
-    seconds = duration_of(texts.study, texts, document).typical_seconds
+    language = page_language(document.language)
+    seconds = round(duration_of(texts.study, texts, document).typical_seconds)
+    times = zip(divmod(seconds, 60), ("{n} min", "{n} s"), strict=True)
     context = {
-        "language": page_language(document.language),
+        "language": language,
         "names": list(dict.fromkeys(KIND_NAMES[each.kind] for each in document.questions)),
         "n": round(texts.of_candidates["n"] / max(texts.of_items["n"], 1)),
         "are_products": document.display.candidates == "product",
-        "minutes": ceil(seconds / 60),
+        "time": " ".join(page_text(text, language).format(n=n) for n, text in times if n),
     }
     names, description = render_to_string("worker_page/offer.html", context).strip().split("\n")
     return {

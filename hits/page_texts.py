@@ -26,7 +26,9 @@ GERMAN = {
     "Responses to judge: {n}.": "Zu bewertende Antworten: {n}.",
     "Products to judge: {n}.": "Zu bewertende Produkte: {n}.",
     "Questions: {names}.": "Fragen: {names}.",
-    "About {minutes} min.": "Etwa {minutes} min.",
+    "About {time}.": "Etwa {time}.",
+    "{n} min": "{n} min",
+    "{n} s": "{n} s",
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
         "Diese Seite braucht JavaScript: ohne es kann keine Antwort gegeben werden. Erlauben Sie JavaScript für diese Seite und laden Sie sie neu, oder geben Sie den HIT zurück.",
     "Before you begin": "Bevor Sie beginnen",
@@ -176,7 +178,9 @@ ARABIC = {
     "Responses to judge: {n}.": "الردود المطلوب تقييمها: {n}.",
     "Products to judge: {n}.": "المنتجات المطلوب تقييمها: {n}.",
     "Questions: {names}.": "الأسئلة: {names}.",
-    "About {minutes} min.": "نحو {minutes} د.",
+    "About {time}.": "نحو {time}.",
+    "{n} min": "{n} د",
+    "{n} s": "{n} ث",
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
         "تحتاج هذه الصفحة إلى JavaScript، وبدونه لا يمكن تقديم أي إجابة. اسمح به لهذه الصفحة وأعد تحميلها، أو أعد المهمة.",
     "Before you begin": "قبل أن تبدأ",

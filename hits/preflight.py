@@ -400,6 +400,6 @@ def _size_findings(study: Study, document: ProtocolDocument) -> Iterator[Finding
     if sizes["most"] is None:
         return
     for problem in size_problems(document, sizes["least"], sizes["most"]):
-        yield Finding(
-            Level.WARNING, f"{problem}.", protocol_field=f"q{first}-kind", code=problem.code
-        )
+        # Nobody can answer it.
+        level = Level.FAULT if problem.code == "best_worst_of_one" else Level.WARNING
+        yield Finding(level, f"{problem}.", protocol_field=f"q{first}-kind", code=problem.code)

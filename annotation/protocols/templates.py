@@ -33,6 +33,10 @@ SIZE_PROBLEMS = {
     "too_few_responses": gettext_lazy(
         "Annotators compare responses, but items have {n}. Choose a rating, or add responses"
     ),
+    "best_worst_of_one": gettext_lazy(
+        "Best and worst are two different responses, but items have {n}. Choose a rating, or add "
+        "responses"
+    ),
     "best_worst_of_two": gettext_lazy(
         "Best and worst of {n} responses is one choice. Choose a comparison of pairs"
     ),
@@ -69,7 +73,8 @@ def size_problems(document: ProtocolDocument, least: int, most: int) -> list[Cod
     # A preference on a condition is a choice among all of them.
     is_of_two = any(each.kind == "preference" and not each.when for each in document.questions)
     problems = {
-        "too_few_responses": kinds and least < 2,
+        "too_few_responses": kinds - {"best_worst"} and least < 2,
+        "best_worst_of_one": "best_worst" in kinds and least < 2,
         "best_worst_of_two": "best_worst" in kinds and most == 2,
         "not_two_responses": is_of_two and most > 2,
     }

@@ -51,6 +51,7 @@ from hits.pages.evidence import (
     devices_of,
     measured_note,
 )
+from hits.wages import duration_words
 from presentation.numbers import group_values
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
@@ -248,9 +249,9 @@ def _note(flag: Flag, submission: Submission) -> FlagNote:
         ),
         FAST: (
             _("fast"),
-            _("{seconds} for all of it").format(seconds=_duration(flag.value)),
+            _("{seconds} for all of it").format(seconds=duration_words(flag.value)),
             _("The median of all submissions is {seconds}.").format(
-                seconds=_duration(flag.typical)
+                seconds=duration_words(flag.typical)
             ),
         ),
         SAME: (
@@ -290,12 +291,7 @@ def _contradiction(flag: Flag, submission: Submission) -> str:
         "The worker had at most {measured} for it: since they accepted it, or since they submitted "
         "another page. The answer reports more. Workers who fill in several pages and then submit "
         "them together look the same."
-    ).format(measured=_duration(flag.value))
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return _("{m} min {s} s").format(m=minutes, s=rest) if minutes else f"{rest} s"
+    ).format(measured=duration_words(flag.value))
 
 
 def _percent(share: float) -> str:

@@ -88,6 +88,7 @@ def test_the_schema_is_one_and_the_committed_file_is_it():
         ("preference", (2, 2), []),
         ("preference", (2, 3), ["not_two_responses"]),
         ("preference", (1, 2), ["too_few_responses"]),
+        ("best_worst", (1, 4), ["best_worst_of_one"]),
         ("best_worst", (2, 2), ["best_worst_of_two"]),
         ("best_worst", (4, 4), []),
         ("switching", (3, 3), []),

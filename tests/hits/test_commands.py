@@ -70,7 +70,8 @@ def test_hits_are_described_by_the_protocol_in_its_language(study, site):
     batch, german = Batch.objects.get(), page_texts.GERMAN
     kinds = ", ".join(german[name] for name in ("category", "comparison", "written answer"))
     assert (batch.title, batch.keywords) == ("Replies", kinds)
-    facts = {"Responses to judge: {n}.": 2, "Questions: {names}.": kinds, "About {minutes} min.": 3}
+    facts = {"Responses to judge: {n}.": 2, "Questions: {names}.": kinds}
+    facts["About {time}."] = "2 min 30 s"
     sentences = [re.sub(r"{\w+}", str(value), german[text]) for text, value in facts.items()]
     assert batch.description == " ".join(sentences)
     # The Launch page begins with the same.

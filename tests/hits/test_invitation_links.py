@@ -199,11 +199,7 @@ def test_the_shared_link_gives_codes_and_can_be_revoked_and_closed(batch, browse
 
 
 def test_a_name_has_one_link_however_often_it_is_asked_for(batch, browser, ada, monkeypatch):
-    [ann] = invite(
-        browser,
-        batch,
-        "Ann",
-    )
+    [ann] = invite(browser, batch, "Ann")
     with refused(exceptions.RecruitingRefused, "invited_already"):
         request_invitations(batch=batch, names=["Ann"], actor=ada)
     press(browser, batch, "invite", names="Ann\n Cy \nCy")

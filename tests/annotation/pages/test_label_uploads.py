@@ -229,11 +229,7 @@ def test_another_tool_may_be_chosen(rosa):
 
 
 @pytest.mark.parametrize(
-    ("content", "name"),
-    [
-        (b"\xd0\xcf\x11\xe0 and more", "old.xls"),
-        (b"[]", "none.json"),
-    ],
+    ("content", "name"), [(b"\xd0\xcf\x11\xe0 and more", "old.xls"), (b"[]", "none.json")]
 )
 def test_a_file_that_cannot_be_read_is_refused(rosa, content, name):
     upload = send(rosa, content, name)

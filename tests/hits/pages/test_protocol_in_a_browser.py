@@ -116,6 +116,8 @@ def test_a_first_visit_has_few_controls_and_a_draft_is_saved_while_it_is_typed(
     expect(page.frame_locator("#preview-frame").get_by_text(WORDING).first).to_be_visible()
     # The preview follows in its own window.
     expect(page.locator("#q0-point4")).to_be_in_viewport()
+    page.locator("[data-width=desktop]").click()
+    expect(page.locator("#preview-frame")).to_be_in_viewport(ratio=0.9)
     expect_accessible(page)
 
 
