@@ -25,7 +25,7 @@ function move(step) {
 function answerByDigit(field, digit) {
   const kind = field.question.kind, inputs = all("input", field.node), chosen = inputs[(+digit || 10) - 1];
   if (kind === "line") {
-    const [input] = inputs, joined = now() - pressed < 1000 ? typed + digit : digit;
+    const [input] = inputs, joined = now() - pressed < 1e3 ? typed + digit : digit;
     // A number beyond the end of the scale starts again with its last digit.
     typed = +joined > input.max ? digit : joined;
     pressed = now();
@@ -47,7 +47,7 @@ function choose(letter, isWorst) {
   const isAsked = (stop) => ["preference", "best_worst", "ranking"].includes(stop?.question?.kind) && isShown(stop);
   const field = isAsked(current) ? current : stops.find(isAsked);
   // Z enlarges a picture (pair.js).
-  if (!key || (letter === "Z" && find(".enlarge"))) return;
+  if (!key || letter === "Z" && find(".enlarge")) return;
   if (tick) return find("input", tick.node).click();
   if (!field) return;
   point(field);
@@ -81,10 +81,10 @@ const press = (event) => {
   event.preventDefault();
   action();
 };
-document.addEventListener("keydown", press);
+addEventListener("keydown", press);
 // Keys that the page around the frame forwards (work.js).
 heard["assay:key"] = (data) => press({ ...data, target: document.body, preventDefault() {} });
-document.addEventListener("focusin", ({ target }) => {
+addEventListener("focusin", ({ target }) => {
   const stop = stops.find(({ node }) => node.contains(target));
   if (stop) point(stop);
 });
