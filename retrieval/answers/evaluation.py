@@ -330,8 +330,8 @@ def means_table(rows: StoredEvaluation) -> Table:
             for row in rows.results[one.pk]
         ],
         note=_(
-            "Judged: the share of judged documents where the measure looks. Complete: the mean "
-            "with 0 for the topics that a run lacks."
+            "Judged: the share of judged documents among those that the measure counts. "
+            "Complete: the mean with 0 for the topics that a run lacks."
         ),
     )
 
