@@ -1,4 +1,4 @@
-// On a telephone a row of a table is a block of labelled lines (console.css): each cell takes the
+// On a telephone a row of a table is a block of labelled lines (assay.css): each cell takes the
 // heading of its column. Without this script tables scroll.
 
 // Within what is folded there is no `innerText`.

@@ -187,7 +187,7 @@ def middle(locator):
 
 
 def test_no_label_of_an_axis_leaves_its_column(chromium):
-    style = Path(settings.BASE_DIR, "static", "console.css").read_text()
+    style = Path(settings.BASE_DIR, "static", "assay.css").read_text()
     ticks = render_to_string("console/_ticks.html", {"axis": Axis(0.0, 1.0, is_share=True)})
     with opened_page(chromium, viewport={"width": DESK, "height": 400}) as page:
         for width in (160, 260, 600):

@@ -123,8 +123,8 @@ def test_the_workers_pages(page, busy_worker):
     page.set_viewport_size({"width": 360, "height": 740})
     for path in ("/worker/", "/worker/dashboard/", "/worker/earnings/"):
         page.goto(path)
-        expect(page.locator("table.rows").first).to_be_visible()
-        assert page.locator("table:not(.rows)").count() == 0
+        expect(page.locator("table.labelled").first).to_be_visible()
+        assert page.locator("table:not(.labelled)").count() == 0
         for table in page.locator("table").all():
             assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
 
