@@ -13,7 +13,6 @@ from django.test import Client
 answer = Client(headers={{"host": "127.0.0.1"}}).get("/login/")
 assert answer.status_code == 200, answer.status_code
 """
-# As `compute_result --help` does.
 KINDS = f"{SETUP}; from results.kinds import result_kinds; result_kinds()"
 PRINT_MODULES = "import sys; print(' '.join({name.partition('.')[0] for name in sys.modules}))"
 
