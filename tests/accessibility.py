@@ -125,7 +125,8 @@ def _is_cut_off(page, node):
     return page.eval_on_selector(
         node["target"][0],
         "node => { const box = node.closest('.scroll');"
-        " return !!box && box.scrollWidth > box.clientWidth; }",
+        " return !!box && (box.scrollWidth > box.clientWidth"
+        " || box.scrollHeight > box.clientHeight); }",
     )
 
 
