@@ -92,7 +92,7 @@ addEventListener("keydown", ({ key, shiftKey, ctrlKey, metaKey, altKey, repeat, 
 // The panel closes as the worker goes on elsewhere: on the page, in the task (blur) or by Escape.
 const more = find("details.more");
 for (const name of ["click", "focusin", "keydown", "blur"]) addEventListener(name, ({ type, key, target }) => {
-  if (!more?.open || (type === "keydown" ? key !== "Escape" : more.contains(target))) return;
+  if (!more?.open || (type === "keydown" ? key !== "Escape" : type !== "blur" && more.contains(target))) return;
   if (type === "keydown") find("summary", more).focus();
   more.open = false;
 });

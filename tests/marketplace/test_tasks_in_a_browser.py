@@ -256,6 +256,9 @@ def test_a_page_with_externalhit_v1_posts_here_and_auto_accept_leads_on(page, pu
         auto_accept.check()
     page.keyboard.press("Escape")
     expect(auto_accept).to_be_hidden()
+    page.locator("details.more summary").press("Enter")
+    page.frame_locator("iframe#task").locator("body").click()
+    expect(auto_accept).to_be_hidden()
     first = page.url
     for _ in range(2):
         here = page.url
