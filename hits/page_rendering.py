@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.models import MissingAnswer
 from annotation.protocols.versions import current_document
-from hits.page_texts import RIGHT_TO_LEFT, page_language, page_text
+from hits.page_texts import RIGHT_TO_LEFT, page_language
 from hits.wages import StudyTexts, duration_of
 
 Schema = dict[str, Any]
@@ -254,20 +254,21 @@ KIND_NAMES = {
 def default_texts(texts: StudyTexts) -> dict[str, str]:
     """The title, description and keywords of a study's HITs, from its protocol."""
     document = current_document(texts.study)
-    language = page_language(document.language)
-    seconds = round(duration_of(texts.study, texts, document).typical_seconds)
-    times = zip(divmod(seconds, 60), ("{n} min", "{n} s"), strict=True)
+    seconds = max(round(duration_of(texts.study, texts, document).typical_seconds), 1)
     context = {
-        "language": language,
+        "language": page_language(document.language),
         "names": list(dict.fromkeys(KIND_NAMES[each.kind] for each in document.questions)),
         "n": round(texts.of_candidates["n"] / max(texts.of_items["n"], 1)),
         "are_products": document.display.candidates == "product",
-        "time": " ".join(page_text(text, language).format(n=n) for n, text in times if n),
+        "minutes": seconds // 60,
+        "seconds": seconds % 60,
     }
-    names, description = render_to_string("worker_page/offer.html", context).strip().split("\n")
+    names, description, time = map(
+        str.strip, render_to_string("worker_page/offer.html", context).strip().split("\n")
+    )
     return {
         "title": document.title or texts.study.title,
-        "description": description.replace("{names}", names),
+        "description": description.replace("{names}", names).replace("{time}", time),
         "keywords": names,
     }
 
