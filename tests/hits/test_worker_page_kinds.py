@@ -278,7 +278,6 @@ def test_numbers_are_typed_on_lines_and_enter_moves_on(framed):
     frame, page = framed(item, document)
     task = frames.inside(page)
     press_keys(page, "9")
-    # Digits more than a second apart are two numbers.
     page.wait_for_timeout(1100)
     press_keys(page, *"80", "Enter", *"7", "Enter", *"100", "Shift+Enter", "9", "Enter", "Enter")
     expect(task.locator("#progress")).to_have_text(frames.counts(3, 4))

@@ -289,7 +289,6 @@ def test_auto_accept_goes_on_until_nothing_is_left(ada, hits, mturk):
     second = ada.post(group + "next/").headers["Location"]
     assert second == f"/worker/assignments/{models.Assignment.objects.exclude(pk=first.pk).get()}/"
     assert is_ticked(ada.get(second))
-    # Another group asks again.
     other = mturk.create_hit(**HIT | {"Title": "Lamps"})["HIT"]["HITTypeId"]
     assert not is_ticked(ada.get(f"/worker/groups/{other}/"))
     response = ada.post(group + "next/", follow=True)

@@ -105,7 +105,6 @@ def test_authors_answer_open_questions_of_the_datasheet(look, rosa, researcher):
     [question] = study.questions.all()
     before = look(study, "paper-participants").context["open_fields"]
     names = ("1/1.1", "5/5.2", f"4-{question.name}/4.1.1")
-    # The last comes from a page that was opened before the first was answered.
     for sent in ({names[0]: "50 %\r\nof it"}, {names[1]: "None", names[2]: "It is good"}):
         rosa.post(reverse("console:paper-datasheet", args=[study.slug]), sent)
     page = look(study, "paper-participants")
