@@ -373,7 +373,8 @@ def _slim_script(name: str) -> str:
         r"\s*\n\s*", "\n", re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
     ).strip()
     slim = SPACED.sub(lambda match: match[match.lastgroup] if match.lastgroup else "", source)
-    return re.sub(r"\((\w+)\)=>", r"\1=>", slim).replace("const ", "let ")
+    slim = re.sub(r"\((\w+)\)=>", r"\1=>", slim).replace("const ", "let ")
+    return re.sub(r"(?<=[=(,:?])(?:true|(false))\b", lambda match: "!1" if match[1] else "!0", slim)
 
 
 def _slim_style(name: str) -> str:

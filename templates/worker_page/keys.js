@@ -5,7 +5,7 @@ const stops = [...entries, { node: submit }]
   .filter(({ question, key }) => question?.kind !== "selection" && key !== "none" && key !== "comment")
   .sort((one, other) => one.node.compareDocumentPosition(other.node) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 const isShown = ({ node }) => !node.closest("[hidden]");
-let current = null, typed = "", pressed = 0;
+let current = null, typed = "", pressed = 0, isLed;
 
 function point(stop) {
   if (stop === current) return;
@@ -13,13 +13,16 @@ function point(stop) {
   stop?.node.setAttribute("data-current", "");
   [current, typed] = [stop, ""];
 }
-function move(step) {
+// After an answer by one key, Enter from habit neither skips the next question nor submits.
+function move(step, isAnswer) {
   const shown = stops.filter(isShown), [first] = missing(), to = shown[shown.indexOf(current) + step];
   // From nowhere, from an answered question and before Submit, what is missing comes first.
-  if (first && step >= 0 && !current?.node.contains(first.input) && (!to?.question || !(step || to.value == null))) return goTo(first.input);
-  if (!to) return;
-  point(to);
-  goTo(to.input || control(to.node) || to.node);
+  if (first && step >= 0 && !current?.node.contains(first.input) && (!to?.question || !(step || to.value == null))) goTo(first.input);
+  else if (to) {
+    point(to);
+    if (to.question || !isAnswer) goTo(to.input || control(to.node) || to.node);
+  }
+  isLed = isAnswer;
 }
 
 function answerByDigit(field, digit) {
@@ -38,7 +41,7 @@ function answerByDigit(field, digit) {
   } else if (kind === "categories") chosen?.click();
   else if (widgetOf(kind) === kinds.radio && chosen) {
     chosen.click();
-    move(1);
+    move(1, true);
   }
 }
 function choose(letter, isWorst) {
@@ -59,7 +62,7 @@ function choose(letter, isWorst) {
     const groups = all("[role=radiogroup]", field.node);
     find(`[value="${key}"]`, groups[+isWorst] || field.node).click();
   }
-  if (!faultOf(field) && field.value !== null) move(1);
+  if (isGiven(field)) move(1, true);
 }
 
 const press = (event) => {
@@ -69,7 +72,7 @@ const press = (event) => {
   const action = isCommand ? key === "Enter" && (() => form.requestSubmit())
     : !keysOn.checked ? null
     : key === "Enter" ? !target.matches(shiftKey ? "textarea" : "a, button, summary, select, textarea")
-      && (() => move(current?.node.contains(document.activeElement) ? shiftKey ? -1 : 1 : 0))
+      && (() => isLed && !shiftKey && current.value == null ? isLed = 0 : move(current?.node.contains(document.activeElement) ? shiftKey ? -1 : 1 : 0))
     // After Ctrl+Enter from a text, focus is on the missing answers: letters are not shortcuts there.
     : target.matches("input:not([type=radio], [type=checkbox], [type=range]), textarea") || problems.contains(target) ? null
     : key === "?" ? () => find("#keys-shown").click()

@@ -147,11 +147,12 @@ function give(entry, value, at = seconds(), changed = now()) {
 }
 function show(entry) {
   if (!entry.question) return entry.show();
-  if (entry.question.kind !== "selection") entry.node.toggleAttribute("data-given", !faultOf(entry) && entry.value !== null);
+  if (entry.question.kind !== "selection") entry.node.toggleAttribute("data-given", isGiven(entry));
   widgetOf(entry.question.kind).show(entry);
 }
 // What is wrong with a value that is there.
 const faultOf = (field) => field.value === null ? "" : widgetOf(field.question.kind).problem?.(field) || "";
+const isGiven = (field) => field.value !== null && !faultOf(field);
 
 for (const field of fields) widgetOf(field.question.kind).start(field, (value, ...when) => {
   if (none && value === 1 && field.question.kind === "selection" && none.checked) give(noneBox, false);
@@ -201,7 +202,7 @@ function link(anchor, { input }) {
 
 function progress() {
   const counted = fields.filter((field) => appears(field) && (rating || field.question.kind === "selection"));
-  const n = counted.filter(({ value, question }) => question.kind === "selection" ? value : value !== null).length;
+  const n = counted.filter((field) => field.question.kind === "selection" ? field.value : isGiven(field)).length;
   return none?.checked ? text("none") : text("done", { n, total: counted.length });
 }
 

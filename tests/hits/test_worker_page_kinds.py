@@ -267,7 +267,10 @@ def test_a_page_of_points_takes_one_key_per_answer_and_one_to_submit(framed):
     item, document = published(rating_item(), questions=questions)
     frame, page = framed(item, document)
     task = frames.inside(page)
-    press_keys(page, *"31121221", "Control+Enter")
+    # Enter, pressed from habit, neither skips a question nor submits.
+    press_keys(page, "3", "Enter", "1", "Enter", *"121221", "Enter")
+    expect(task.get_by_text("Received.")).to_be_hidden()
+    press_keys(page, "Control+Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     _, answer = read(frame, item, document)
     assert [judged.value for judged in answer.judgments] == [3, 1, 1, 0, 1, 0, 2, 1]
@@ -296,7 +299,9 @@ def test_letters_choose_among_responses(framed):
     item, document = published(rating_item(), questions=tuple(QUESTIONS[name] for name in names))
     frame, page = framed(item, document)
     task = frames.inside(page)
-    press_keys(page, "b", "Shift+d", "a", "c", "a", "d", "b", "Control+Enter")
+    press_keys(page, "b", "d")
+    expect(task.locator("#progress")).to_have_text(frames.counts(1, 3))  # the worst is missing
+    press_keys(page, "Shift+d", "a", "c", "a", "d", "b", "Control+Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     posted, _ = read(frame, item, document)
     a, b, c, d = posted["order"]
