@@ -46,7 +46,7 @@ def asked(settings):
 def test_a_database_or_a_cache_that_is_away_is_worth_waiting_for(asked, settings):
     answer = asked("/away/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "try again in some seconds" in words_of(answer.content.decode())
+    assert "try again in a few seconds" in words_of(answer.content.decode())
     answer = asked("/api/v1/away/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert answer.json()["code"] == "service_unavailable"
