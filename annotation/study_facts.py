@@ -11,7 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.cache import cache
 from django.db.models import Avg, Count, IntegerField, Max, Min, OuterRef, Q, Subquery
 from django.db.models.functions import Cast
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, gettext_noop
 
 from annotation.models import (
     Candidate,
@@ -206,6 +206,10 @@ def raters_of(study: Study) -> Raters:
 
 def has_simulated(study: Study) -> bool:
     return bool(_counts(study)["simulated"])
+
+
+# In the captions of tables and figures.
+SIMULATED = gettext_noop("with simulated answers")
 
 
 def simulation_notice(study: Study) -> str:

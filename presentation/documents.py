@@ -6,7 +6,7 @@ a correlation is.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import takewhile
 from math import isnan
@@ -321,6 +321,16 @@ Part = str | Table | Figure | Verbatim
 class Section:
     title: str
     parts: Sequence[Part]
+
+    def mark(self, words: str, *, suffix: str = "") -> "Section":
+        """The section with `words` in each caption, and `suffix` at the names of its files."""
+        parts = [
+            replace(part, name=f"{part.name}{suffix}", caption=f"{part.caption} ({words})")
+            if isinstance(part, Table | Figure)
+            else part
+            for part in self.parts
+        ]
+        return Section(self.title, parts)
 
 
 @dataclass(frozen=True)

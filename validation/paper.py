@@ -12,7 +12,7 @@ from django.utils.translation import get_language, gettext as _, ngettext
 
 from annotation.models import Study
 from annotation.protocols.records import ProtocolDocument
-from annotation.study_facts import StudyFacts, simulation_notice
+from annotation.study_facts import SIMULATED, StudyFacts, has_simulated, simulation_notice
 from presentation.documents import (
     Cell,
     Column,
@@ -99,6 +99,8 @@ def result_sections(facts: StudyFacts) -> list[Section]:
         Section(_("Metrics and human ratings"), _metrics(metrics)),
         Section(_("Methods"), methods),
     ]
+    if has_simulated(facts.study):
+        sections = [one.mark(_(SIMULATED), suffix="-simulated") for one in sections]
     return [section for section in sections if section.parts]
 
 

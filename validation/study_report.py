@@ -7,7 +7,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Study
-from annotation.study_facts import simulation_notice
+from annotation.study_facts import SIMULATED, simulation_notice
 from metrics.score_comparisons import prompt_effects, system_scores
 from presentation.documents import Document, Section
 from presentation.numbers import plain_values
@@ -62,7 +62,10 @@ class ReportRequest:
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
     document = LAYOUTS[layout](request)
     notice = simulation_notice(request.study)
-    return replace(document, answer=f"{notice} {document.answer}".strip())
+    if not notice:
+        return document
+    sections = [section.mark(_(SIMULATED)) for section in document.sections]
+    return replace(document, answer=f"{notice} {document.answer}".strip(), sections=sections)
 
 
 def full(request: ReportRequest) -> Document:

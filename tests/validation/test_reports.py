@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from django.core.management import CommandError
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 
 from annotation.models import Submission
 from annotation.protocols.fields import KINDS
-from annotation.study_facts import Raters, simulation_notice
+from annotation.study_facts import SIMULATED, Raters, simulation_notice
 from metrics import exceptions, study_scores
 from metrics.scorers.registry import build
 from presentation import writers
@@ -422,6 +423,8 @@ def test_a_report_on_simulated_answers_begins_with_that(study, version):
     rest = answer.removeprefix(simulation_notice(study))
     assert workers in rest
     assert people not in rest
+    document = study_report_document(ReportRequest(study))
+    assert all(gettext(SIMULATED) in part.caption for part in (*document.tables, *document.figures))
 
 
 @pytest.mark.django_db

@@ -6,9 +6,10 @@ import krippendorff
 import pandas as pd
 import pytest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT, RESULTS
+from annotation.study_facts import AGREEMENT, RESULTS, SIMULATED
 from metrics.stored_scores import write_scores
 from tests.annotation.studies import make_simulated, rating_study
 from tests.codes import codes_on
@@ -144,7 +145,9 @@ def test_a_rehearsal_has_no_paper_and_a_study_without_answers_says_so(look, rese
     study = clear_study(researcher)
     make_simulated(study)
     find_study_kind(AGREEMENT).compute_now(study)
-    assert look(study).context["sections"]
+    systems = look(study).context["sections"][0][1][0]
+    assert gettext(SIMULATED) in systems["latex"]
+    assert look(study, "paper-file", "systems-simulated", "csv").status_code == 200
     study.team, study.owner, study.rehearsal_of = None, None, close_study(researcher)
     study.save()
     page = look(study)
