@@ -169,7 +169,7 @@ COLUMNS = ("question", "golden_answer")
 OPTIONAL_COLUMNS = (*COLUMNS, "prompt", "id")
 LONG = ("system", "answer")
 QUESTION = replace(
-    rating("correctness", "How well does the answer agree with the golden one?", 0, 100),
+    rating("correctness", "How well does the answer agree with the reference?", 0, 100),
     low_label="Not at all",
     high_label="Completely",
 )

@@ -354,6 +354,8 @@ def _x(question: Question, value: float) -> float:
 
 
 def _value(question: Question, value: float) -> str:
+    if question.kind == "best_worst":
+        return {1.0: _("best"), 0.0: _("worst")}.get(value, "–")
     if question.categories and 0 <= value < len(question.categories):
         return str(question.categories[int(value)])
     return f"{value:g}"

@@ -550,8 +550,7 @@ def test_a_page_whose_script_fails_is_shown_after_a_while(open_site, rating):
     page.route(
         "**/worker/frame/**",
         lambda route: route.fulfill(
-            response=(answer := route.fetch()),
-            body=answer.text().replace("let find", "let broken"),
+            response=(answer := route.fetch()), body=answer.text().replace("let find", "let broken")
         ),
     )
     page.goto("/worker/")

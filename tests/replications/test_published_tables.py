@@ -176,14 +176,6 @@ def test_all_forty_cells_come_out_as_published(shared_data, site):
 
 
 @pytest.mark.slow
-def test_a_folder_without_the_data_is_refused_in_words(tmp_path, site):
-    code, printed, errors = replay(site, tmp_path)
-    assert (code, printed) == (2, "")
-    assert "mturk_batch_results.csv" in errors
-    assert "Traceback" not in errors
-
-
-@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_committed_tables_are_what_the_data_gives(shared_data):
     papers, missing = reproduce_all(shared_data)
@@ -204,6 +196,8 @@ def test_the_committed_tables_are_what_the_data_gives(shared_data):
 def test_a_folder_without_data_is_refused(tmp_path):
     with refused_naming(DatasetIncomplete, tmp_path, "lmstyle/"):
         reproduce_all(tmp_path)
+    with refused_naming(DatasetIncomplete, BATCH):
+        call_command("lmstyle_table", str(tmp_path), "--table", "1")
     for name in paper_names():
         with refused_naming(DatasetIncomplete, tmp_path, read_manifest(name).data):
             read_manifest(name).reproduce(tmp_path)

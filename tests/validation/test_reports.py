@@ -418,12 +418,11 @@ def test_a_report_on_simulated_answers_begins_with_that(study, version):
     assert people in answer
     assert workers not in answer
     studies.make_simulated(study)
-    answer = study_report_document(ReportRequest(study)).answer
-    assert answer.startswith(simulation_notice(study))
-    rest = answer.removeprefix(simulation_notice(study))
+    document = study_report_document(ReportRequest(study))
+    assert document.answer.startswith(simulation_notice(study))
+    rest = document.answer.removeprefix(simulation_notice(study))
     assert workers in rest
     assert people not in rest
-    document = study_report_document(ReportRequest(study))
     assert all(gettext(SIMULATED) in part.caption for part in (*document.tables, *document.figures))
 
 

@@ -145,8 +145,7 @@ def test_a_rehearsal_has_no_paper_and_a_study_without_answers_says_so(look, rese
     study = clear_study(researcher)
     make_simulated(study)
     find_study_kind(AGREEMENT).compute_now(study)
-    systems = look(study).context["sections"][0][1][0]
-    assert gettext(SIMULATED) in systems["latex"]
+    assert gettext(SIMULATED) in look(study).context["sections"][0][1][0]["latex"]
     assert look(study, "paper-file", "systems-simulated", "csv").status_code == 200
     study.team, study.owner, study.rehearsal_of = None, None, close_study(researcher)
     study.save()

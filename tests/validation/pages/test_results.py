@@ -96,10 +96,7 @@ def test_a_doubted_submission_makes_the_results_anew():
     flags.unflag_submissions(submissions=models.Submission.objects.all())
     assert fingerprint(study) not in (before, doubted_only)
     # Scores leave the agreement as it is.
-    before = (
-        fingerprint(study, AgreementKind),
-        fingerprint(study),
-    )
+    before = (fingerprint(study, AgreementKind), fingerprint(study))
     add_scores(study)
     assert fingerprint(study, AgreementKind) == before[0]
     assert fingerprint(study) != before[1]
