@@ -70,6 +70,7 @@ from work.models import Job
 from work.tasks import request_job, resume_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+SLOW, WRONG = MarketplaceSlow("slow"), MarketplaceFault("wrong")
 
 
 @pytest.fixture
@@ -174,24 +175,23 @@ def refused_recruiting(code):
     return refused(RecruitingRefused, code)
 
 
-def lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *, error=None):
-    """The marketplace writes the bonus down, and this site gets no answer: an error, or with none
-    the page of a proxy."""
-    pay, post = recruiter_api.pay_bonus, recruiter_api.post
-    tries = []
+def lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *errors):
+    """The marketplace writes the bonus down, and this site gets no answer: an error for each
+    time that someone has it tried, or with none the page of a proxy."""
+    pay, post, tries = recruiter_api.pay_bonus, recruiter_api.post, []
 
     def pay_and_fail(*args, **facts):
         tries.append(facts)
         if len(tries) == 1:
             pay(*args, **facts)
-        raise error
+        raise errors[min(len(tries), len(errors)) - 1]
 
     def answer_with_page(connection, path, content):
         answer = post(connection, path, content)
         return None if path.endswith("/bonus") else answer
 
     with monkeypatch.context() as away:
-        if error:
+        if errors:
             away.setattr(recruiter_api, "pay_bonus", pay_and_fail)
         else:
             away.setattr(recruiter_api, "post", answer_with_page)
@@ -199,6 +199,9 @@ def lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *, error=None):
         while job.is_unfinished:
             run_job(job.pk)
             job.refresh_from_db()
+        for _ in errors[1:]:
+            resume_job(job=job)
+            work_off()
     assert job.state == "failed"
     return job
 
@@ -750,9 +753,9 @@ def test_nothing_a_marketplace_says_ends_the_following(published, fake, monkeypa
     assert RecruiterCall.objects.count() == (0 if said else 1)
 
 
-@pytest.mark.parametrize("error", [MarketplaceSlow("slow"), MarketplaceFault("wrong")])
-def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatch, error):
-    lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=error)
+@pytest.mark.parametrize("errors", [[SLOW], [WRONG], [WRONG, RecruitingRefused("later")]])
+def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatch, errors):
+    lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, *errors)
     minute()
     with refused_recruiting("unconfirmed_bonus"):
         change(drafted, participants.BONUS, ada, **bonus | {"amount": "0.80"})
@@ -767,7 +770,7 @@ def test_a_bonus_not_heard_of_is_paid_once(bonus, drafted, fake, ada, monkeypatc
 
 def test_a_bonus_refused_unheard_says_why(bonus, drafted, fake, ada, batch, monkeypatch):
     """By the token that it was requested under; the next is another, and is paid."""
-    lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, error=MarketplaceFault("wrong"))
+    lose_answer_to_bonus(drafted, ada, monkeypatch, bonus, WRONG)
     fake.fail_next("prepare_bonuses", "400")
     minute()
     [one] = participants.bonuses_of(batch)
