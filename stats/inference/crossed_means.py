@@ -22,6 +22,9 @@ FREEDOM_OF_FEWER = 2
 QUASI_F = "quasi-f"
 # Ends the name of a method that corrects for skewness.
 SKEWED = "-hall"
+# Of skewness times t. At 1 Hall's cubic is level: beyond, a limit is three to four times as far as
+# t's and holds no more. At .8 tests reject about as often; intervals are up to 40 % narrower.
+MOST_SKEWED = 0.8
 # Of the largest value: smaller differences come from how decimals are stored.
 ROUNDING = 1e-12
 
@@ -41,7 +44,7 @@ class MeanOfCells:
         each followed by ``"-hall"`` where it is corrected for skewness.
     skewness : float
         Where interval and p are corrected for it: the third cumulant of the mean, by items, over
-        the cube of its standard error.
+        the cube of its standard error, at most .8 over the limits' t.
     n_items, n_annotators, n : int
         Levels and cells.
     effective_items, effective_annotators : float
@@ -154,7 +157,8 @@ def mean_over_items_and_annotators(
     annotators: a few annotators who rate most of the cells say little of others. Where each
     annotator rated one item, annotators come with items. Where most ratings lie at the floor of
     a scale and a few items carry the mean, t is beyond its limits up to three times as often as
-    it says; of Hall's cubic, which removes that skewness, about as often.
+    it says; of Hall's cubic, which removes that skewness, about as often. The skewness is at most
+    .8 over t, since the cubic is level where their product is 1: its limits would jump away.
 
     References
     ----------
@@ -226,8 +230,9 @@ def mean_with_limits(
     """
     variance, freedom = spread.variance, spread.freedom
     se = float(np.sqrt(variance)) if variance > (ROUNDING * largest) ** 2 else nan
-    skewness = spread.third_cumulant / se**3 if skewed and se > 0 else 0.0
     t = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) if freedom >= 1 else nan
+    most = MOST_SKEWED / t
+    skewness = min(max(spread.third_cumulant / se**3, -most), most) if skewed and se > 0 else 0.0
     beyond = abs(skewness_corrected(mean / se, skewness))
     return MeanOfCells(
         value=mean,

@@ -32,24 +32,28 @@ def test_means_over_items_and_annotators_are_a_quasi_f_and_of_items_t_tests():
     by_annotator = resampled_means.sign_flip_test(annotators, table.ravel())
     assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
     assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=60)
+    values = np.random.default_rng(0).normal(size=60)
     mean = crossed_means.mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
     of_items = values.reshape(20, 3).mean(axis=1)
     assert mean.method == "items"
     assert mean.p == pytest.approx(stats.ttest_1samp(of_items, 0).pvalue)
-    rng = np.random.default_rng(3)
-    values = rng.exponential(size=25)
+    values = np.random.default_rng(3).exponential(size=25)
     items, nobody = np.arange(25), np.zeros(25)
     plain = crossed_means.mean_over_items_and_annotators(items, nobody, values)
     mean = crossed_means.mean_over_items_and_annotators(items, nobody, values, skewed=True)
     assert mean.method == "items-hall"
     assert mean.skewness == pytest.approx(stats.skew(values, bias=False) / 5)
     t = stats.t.ppf(0.975, 24)
-    for limit, beyond in ((mean.ci_low, t), (mean.ci_high, -t)):
-        assert mean.t_against(limit) == pytest.approx(beyond)
+    assert [mean.t_against(mean.ci_low), mean.t_against(mean.ci_high)] == pytest.approx([t, -t])
     assert mean.ci_high - plain.ci_high > mean.ci_low - plain.ci_low > 0
     assert mean.p == pytest.approx(2 * stats.t.sf(mean.t_against(0.0), 24))
+    # Three annotators of all items, a fourth of two, and one item unlike the others.
+    items, annotators = np.r_[np.arange(36) // 3, 0, 1], np.r_[np.arange(36) % 3, 3, 3]
+    values = np.where(items, 50.0 + 3 * (items % 4), -10.0) + 2 * annotators
+    mean = crossed_means.mean_over_items_and_annotators(items, annotators, values, skewed=True)
+    t = stats.t.ppf(0.975, mean.freedom)
+    assert mean.skewness * t == pytest.approx(-crossed_means.MOST_SKEWED)
+    assert 1.5 * t < (mean.value - mean.ci_low) / mean.se < 1.7 * t
     assert least_distinguishable(1.0, np.inf) == pytest.approx(2.8016, abs=1e-4)
     assert least_distinguishable(0.5, 2) == pytest.approx(0.5 * (4.3027 + 1.0607), abs=1e-4)
     with refused(InvalidValue, "power_out_of_range"):
@@ -110,10 +114,8 @@ def test_covariates_are_estimated_whatever_their_unit():
     assert low < 0.5 < high
     assert result.tie_parameter == pytest.approx(np.exp(-0.3), abs=0.1)
     rng = np.random.default_rng(2)
-    first = rng.choice(list("ab"), 200)
-    second = np.where(first == "a", "b", "a")
-    longer = rng.normal(size=200)
-    outcome = np.sign(longer + 2 * rng.normal(size=200))
+    first, longer = rng.choice(list("ab"), 200), rng.normal(size=200)
+    second, outcome = np.where(first == "a", "b", "a"), np.sign(longer + 2 * rng.normal(size=200))
     one, other = (
         abilities_with_ties(first, second, outcome, covariates={"length": unit * longer})
         for unit in (1.0, 1e12)
@@ -177,10 +179,8 @@ def test_a_covariate_in_step_with_systems_or_outcomes_is_refused():
     assert constant.reason is Reason.NOT_IDENTIFIED
     alone = abilities_with_ties(first, second, outcome)
     assert alone.converged
-    rng = np.random.default_rng(1)
-    first = rng.choice(list("ab"), 80)
+    first, longer = rng.choice(list("ab"), 80), rng.normal(size=80)
     second = np.where(first == "a", "b", "a")
-    longer = rng.normal(size=80)
     result = abilities_with_ties(first, second, np.sign(longer), covariates={"length": longer})
     assert result.reason is Reason.COVARIATE_DECIDES
 
