@@ -75,7 +75,7 @@ class HumanResultsKind(StudyKind):
     name = "human_results"
     page = RESULTS
     title = gettext_lazy("Results")
-    form = 7
+    form = 8
     tables = {
         "questions": Table(
             gettext_lazy("Questions"),
