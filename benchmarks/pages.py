@@ -40,6 +40,7 @@ NOT_VISITED = {
         "work",
         "report-file",
         "paper-file",
+        "paper-datasheet",
         "restore",
         "letter-keys",
     ),
