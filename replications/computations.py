@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.module_loading import import_string
 
 from annotation.readers.tables import read_rows
-from replications.published_data import Published
+from replications.published_data import DatasetIncomplete, Published
 from retrieval.audit.collections import audit_collection
 from retrieval.audit.records import UNEXPLAINED
 from stats.aggregation import majority
@@ -55,7 +55,9 @@ def correlations(
 
 def _mean_ratings(published: Published, question: str, metric: str) -> pd.DataFrame:
     """One row per candidate: its mean rating and its score, turned so that higher is better."""
-    [scores] = [each for each in published.scores if each.metric == metric]
+    scores = next((each for each in published.scores if each.metric == metric), None)
+    if scores is None:
+        raise DatasetIncomplete(f"The data contain no scores of {metric}.")
     sign = 1 if scores.higher_is_better else -1
     systems = {
         (item.key, candidate.key): candidate.system
@@ -78,9 +80,13 @@ def _mean_ratings(published: Published, question: str, metric: str) -> pd.DataFr
     ).dropna(subset=["score"])
 
 
-def judged_pools(*paths: Path) -> Iterator[dict[str, Any]]:
+def judged_pools(*paths: Path, claims: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Count the judgments of a test collection, and how a printed count came about."""
-    [audited] = [one for one in audit_collection(paths).files if one.claims]
+    pools, *_others = paths
+    audit = audit_collection(paths, claims={pools.name: claims})
+    [audited] = [one for one in audit.files if one.path == pools]
+    if not audited.claims:
+        raise DatasetIncomplete(f"{pools} is not a table of judged pools.")
     for claim in audited.claims:
         explained = claim.explanation not in ("", UNEXPLAINED)
         yield {
@@ -94,11 +100,12 @@ def judged_pools(*paths: Path) -> Iterator[dict[str, Any]]:
 
 
 def majority_accuracy(labels: Path, gold: Path) -> Iterator[dict[str, Any]]:
-    """Percentage of items whose majority label is the gold label; a tie counts as one half."""
+    """Percentage of gold labels that the majority label equals; a tie counts as one half."""
     known = {row.text("item"): row.text("gold") for row in read_rows(gold, ("item", "gold"))}
     rows = list(read_rows(labels, ("item", "annotator", "label")))
     columns = ([row.text(name) for row in rows] for name in ("item", "annotator", "label"))
     result = majority(*columns).labels
+    result = result[result["item"].isin(known)]
     is_right = result["label"].to_numpy() == result["item"].map(known).to_numpy()
     points = np.where(result["tied"], 0.5, is_right)
     n_labels = int(result["n_labels"].median())

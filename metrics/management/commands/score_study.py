@@ -57,12 +57,13 @@ class Command(BaseCommand):
             return
         self.stdout.write("\n".join(map(str, results)))
         line = "{n_requests:,} requests sent, {spent_usd} USD spent."
-        for spent in [] if is_dry else filter(None, map(_spent, scorers)):
-            self.stdout.write(line.format(**spent))
+        # Judges of one command share a budget.
+        lines = [line.format(**spent) for spent in map(_spent, scorers) if spent and not is_dry]
+        self.stdout.write("\n".join(dict.fromkeys(lines)))
 
 
 def _spent(scorer: Scorer) -> dict[str, Any]:
-    """What a judge's requests cost; empty for other metrics. Judges may share a budget."""
+    """What a judge's requests cost; empty for other metrics."""
     client = getattr(scorer, "client", None)
     if client is None:
         return {}
