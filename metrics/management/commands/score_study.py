@@ -55,11 +55,10 @@ class Command(BaseCommand):
             ]
             self.stdout.write(json.dumps(records, indent=1))
             return
-        self.stdout.write("\n".join(map(str, results)))
         line = "{n_requests:,} requests sent, {spent_usd} USD spent."
-        # Judges of one command share a budget.
         lines = [line.format(**spent) for spent in map(_spent, scorers) if spent and not is_dry]
-        self.stdout.write("\n".join(dict.fromkeys(lines)))
+        # Judges of one command share a budget.
+        self.stdout.write("\n".join([*map(str, results), *dict.fromkeys(lines)]))
 
 
 def _spent(scorer: Scorer) -> dict[str, Any]:
