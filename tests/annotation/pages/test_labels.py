@@ -1,5 +1,4 @@
 import csv
-import io
 import json
 
 import pytest
@@ -49,7 +48,7 @@ def test_decisions_are_used_and_counted(request_labels, rosa, researcher):
     disputes.decide(candidate=candidate, question=question, value=99, decided_by=researcher)
     request_labels(study, "mean:appropriateness")
     assert models.LabelSet.objects.get().n_adjudicated == 1
-    [first, *_] = csv.DictReader(io.StringIO(fetch(rosa, study, 1, "csv").getvalue().decode()))
+    [first, *_] = csv.DictReader(fetch(rosa, study, 1, "csv").getvalue().decode().splitlines())
     assert (first["item"], first["candidate"], float(first["value"])) == ("d0", "alpha", 99)
     data = {"rule": "mean:appropriateness", "round": "1"}
     rosa.post(reverse("console:label", args=[study.slug]), data)
@@ -84,7 +83,8 @@ def test_a_rating_study_has_no_qrels_and_says_why(request_labels, rosa, research
         assert fetch(rosa, study, version, form).status_code == 404
 
 
-def test_without_judgments_the_page_says_what_is_missing(rosa, researcher):
+def test_without_judgments_pages_say_what_is_missing(rosa, researcher):
     rating_study(owner=researcher)
-    page = rosa.get(reverse("console:labels", args=["ratings"])).content.decode()
-    assert "nothing_collected" in codes_on(page)
+    for name in ("labels", "agreement", "adjudication", "results"):
+        page = rosa.get(reverse(f"console:{name}", args=["ratings"])).content.decode()
+        assert "nothing_collected" in codes_on(page), name
