@@ -242,7 +242,10 @@ class MetricsAnswer:
             text = _("Its interval is for new items rated by these very annotators.")
             yield CodedText(text, code="ceiling_interval")
         if any((row.value or 0.0) > one.attainable for row in self.defined):
-            text = _("Both are estimates: a metric may come out a little above it.")
+            text = _(
+                "A metric lies above the ceiling because both are estimates: it is about as good "
+                "as these ratings can show."
+            )
             yield CodedText(text, code="above_ceiling")
         if one.leave_one_out is not None:
             text = _("One more annotator agrees with the others at %(value)s.") % {

@@ -194,6 +194,7 @@ def _metrics_panel(request: HttpRequest, study: CountedStudy) -> dict[str, Any]:
         "measure": measure_name(answer.defined[0]),
         "answer": best.answer,
         "ceiling": best.ceiling if best.ceiling_span else None,
+        "notes": best.ceiling_sentences,
     } | since_result(study, ValidationKind(), version)
 
 
