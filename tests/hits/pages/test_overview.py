@@ -72,11 +72,10 @@ def test_apps_register_the_panels_and_each_leads_to_its_page(look, researcher):
 
 
 def test_before_answers_panels_are_outlines_and_a_rehearsal_is_offered(look, researcher):
-    study = rating_study(owner=researcher)
-    page = look(study)
+    page = look(rating_study(owner=researcher))
     assert set(states(page).values()) == {"empty"}
     assert page.context["figures"] == []
-    assert f'action="{reverse("console:rehearsal", args=[study.slug])}"' in page.text
+    assert f'action="{reverse("console:rehearsal", args=["ratings"])}"' in page.text
     assert page.text.count('class="outline"') == len(page.context["panels"])
 
 
@@ -99,7 +98,7 @@ def test_few_items_have_no_interval_and_later_submissions_are_counted(look, rese
     few, study = answered_study(researcher, "few", n_items=4), answered_study(researcher)
     page = look(few)
     assert (states(page)["ranking"], states(page)["agreement"]) == ("few", "few")
-    assert 'class="limits"' not in page.text
+    assert not any(one in page.text for one in ('class="limits"', 'data-code="checking"'))
     page = look(study)
     assert (states(page)["ranking"], states(page)["agreement"]) == ("shown", "shown")
     for n, person in enumerate(("Eve", "Dan"), 1):
@@ -108,6 +107,7 @@ def test_few_items_have_no_interval_and_later_submissions_are_counted(look, rese
         stale = [one for one in page.context["panels"] if one.state == "stale"]
         assert [one.panel.name for one in stale] == ["ranking", "agreement", "ratings"]
         assert {one.view["n_since"] for one in stale} == {n}
+    assert "checking" in codes_on(page.text)
     # Their pages request what is out of date, after this one is shown.
     assert page.text.count("hx-select") == sum(one.is_awaited for one in page.context["panels"])
     assert find_study_kind(RESULTS).list_results(study).count() == 1
