@@ -199,7 +199,7 @@ def page_html(context: dict[str, Any]) -> str:
             "has_last_turn": "sheet" in parts,
             "is_one_turn": is_one_turn,
             "is_pinned_alone": is_one_turn and not _has_more_context(context),
-            "reference": item.reference if display.reference else "",
+            "reference": item.reference.strip() if display.reference else "",
             "condition": item.condition if display.condition else "",
             "condition_label": display.condition_label,
             "has_context": bool(display.context and item.context.strip())
@@ -320,9 +320,7 @@ def conversation(text: str) -> tuple[Turn, ...]:
 
 def _has_more_context(context: dict[str, Any]) -> bool:
     display, item = context["protocol"].display, context["item"]
-    return bool(
-        (display.reference and item.reference) or (display.condition and item.condition)
-    ) or bool(context["picture"])
+    return bool((display.condition and item.condition) or context["picture"])
 
 
 def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:

@@ -407,11 +407,12 @@ function review(given) {
 }
 
 // A column taller than the window scrolls with the page until its end is in sight, and stays.
-const column = find("#context") || find(".target");
+const column = find(".known") || find(".target"), pins = find(".pins");
 const brief = find("#brief"), unfold = find("#unfold");
 const tellHeight = () => tell({ type: "assay:height", height: document.body.getBoundingClientRect().height });
 new ResizeObserver(() => {
   if (column) column.style.setProperty("--tall", `${column.offsetHeight}px`);
+  if (pins) document.documentElement.style.setProperty("--pins", `${pins.offsetHeight}px`);
   if (brief) unfold.hidden = brief.scrollHeight <= brief.clientHeight;
   tellHeight();
 }).observe(document.body);

@@ -61,6 +61,7 @@ QUESTIONS = {
     "best_worst": ProtocolQuestion(name="best_worst", kind="best_worst", wording="Best and worst?"),
     "ranking": ProtocolQuestion(name="ranking", kind="ranking", wording="In which order?"),
 }  # fmt: skip
+TICKS = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
 
 
 def published(item: Item, **fields) -> tuple[Item, ProtocolDocument]:
@@ -311,8 +312,7 @@ def test_letters_choose_among_responses(framed):
 
 
 def test_letters_select_products_and_zero_selects_none(framed):
-    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
-    item, document = published(alternatives_item(), questions=(ticked,))
+    item, document = published(alternatives_item(), questions=(TICKS,))
     frame, page = framed(item, document)
     task = frames.inside(page)
     press_keys(page, "0", "a", "c", "b", "b", "Control+Enter")
@@ -323,10 +323,7 @@ def test_letters_select_products_and_zero_selects_none(framed):
 
 
 def test_enter_leads_to_what_is_missing_and_not_past_it(framed):
-    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
-    item, document = published(
-        alternatives_item(), questions=(ticked,), reason=Reason("choice", 10)
-    )
+    item, document = published(alternatives_item(), questions=(TICKS,), reason=Reason("choice", 10))
     _, page = framed(item, document)
     task = frames.inside(page)
     press_keys(page, "b", "Enter")
@@ -401,9 +398,7 @@ def test_cannot_tell_is_an_answer_without_a_value(framed):
 
 
 def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
-    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
-    fields = {"questions": (ticked,), "reason": Reason("choice", 10)}
-    item, document = published(alternatives_item(), **fields)
+    item, document = published(alternatives_item(), questions=(TICKS,), reason=Reason("choice", 10))
     frame, page = framed(item, document)
     task = frames.inside(page)
     boxes = task.get_by_role("checkbox")
@@ -465,8 +460,12 @@ def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
 
 
 def test_a_product_to_choose_is_named_by_its_title_and_what_is_looked_for_stays_in_view(framed):
-    fields = {"questions": (QUESTIONS["preference"],), "display": Display(candidates="product")}
+    fields = {
+        "questions": (QUESTIONS["preference"],),
+        "display": Display(reference=True, candidates="product"),
+    }
     item, document = published(rating_item(), **fields)
+    item.reference = "A boot of red leather"
     lines = ("You look for a red boot", "Shown before: a clog", "Shown now: a black sandal")
     item.context = "\n".join(lines)
     _, page = framed(item, document, "task")
@@ -474,8 +473,10 @@ def test_a_product_to_choose_is_named_by_its_title_and_what_is_looked_for_stays_
     named = re.compile(rf"\b[A-D]\b.*{re.escape(RESPONSES[0])}$")
     expect(page.get_by_role("radio", name=named)).to_have_count(1)
     expect(page.locator(".last .text")).to_have_text(f"{lines[0]}\n{lines[2]}")
-    page.locator("footer").scroll_into_view_if_needed()
-    expect(page.locator(".last .text")).to_be_in_viewport()
+    page.locator(".card").last.scroll_into_view_if_needed()
+    for pinned, text in ((".last", lines[2]), (".reference", item.reference)):
+        expect(page.locator(f"{pinned} .text")).to_be_in_viewport()
+        expect(page.locator(f"{pinned} .text")).to_contain_text(text)
 
 
 # Size
@@ -487,9 +488,7 @@ def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
     assert "kinds.line" not in page
     assert "kinds.ranking" not in page
     assert len(gzip.compress(page.encode())) <= 14 * 1024
-    item, document = published(alternatives_item(), questions=(
-        ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?"),
-    ))  # fmt: skip
+    item, document = published(alternatives_item(), questions=(TICKS,))
     without_pictures = re.sub(r'src="data:[^"]*"', "", task_page(item, document))
     assert len(gzip.compress(without_pictures.encode())) <= 14 * 1024
 
