@@ -21,23 +21,29 @@ export const post = (address, body, options = {}) => fetch(address, {
 // `on` is told: saved, saving, here (in this browser only), state (what the server said),
 // other (a draft from elsewhere), signedOut, closed.
 export class Drafts {
-  constructor(address, assignment, state, on) {
-    Object.assign(this, { address, on, revision: state.revision, key: `assay:draft:${assignment}` });
+  constructor(address, assignment, owner, state, on) {
+    Object.assign(this, { address, owner, on, revision: state.revision, key: `assay:draft:${assignment}` });
     this.latest = null; // nothing to be saved
     this.isClosed = this.isSaving = false;
     this.known = [state.draft, this.local()].filter(Boolean);
     for (const key of Object.keys(localStorage))
       if (key.startsWith("assay:draft:") && !(kept(key)?.at > Date.now() - LONGEST_MS)) localStorage.removeItem(key);
+    // What this worker had entered in this HIT before its time was over.
+    this.earlier = this.known.length ? null : this.attempts().map(kept).sort((one, other) => other.at - one.at)[0]?.draft;
     this.hasEntered = this.known.length > 0;
     addEventListener("pagehide", () => this.leave());
     addEventListener("online", () => this.save());
     document.addEventListener("visibilitychange", () => document.hidden ? this.save() : this.look());
   }
 
+  attempts() {
+    return Object.keys(localStorage).filter((key) => key.startsWith("assay:draft:") && kept(key)?.owner === this.owner);
+  }
+
   local() { return kept(this.key)?.draft; }
 
   store(draft) {
-    try { localStorage[this.key] = JSON.stringify({ ...draft, at: Date.now() }); } catch { /* full */ }
+    try { localStorage[this.key] = JSON.stringify({ ...draft, owner: this.owner, at: Date.now() }); } catch { /* full */ }
   }
 
   entered(draft, progress) {
@@ -104,7 +110,9 @@ export class Drafts {
     if (data.draft) this.on.other(data.draft);
   }
 
+  // The time may be over before anybody comes back.
   leave() {
+    if (this.last && !this.isClosed) this.store(this.last);
     if (!this.latest || this.isClosed) return;
     const body = { ...this.latest, revision: this.revision };
     post(this.address, body, { keepalive: size(JSON.stringify(body)) < KEEPALIVE }).catch(() => {});
@@ -114,13 +122,14 @@ export class Drafts {
   forget() {
     this.isClosed = true;
     clearTimeout(this.timer);
-    localStorage.removeItem(this.key);
+    for (const key of this.attempts()) localStorage.removeItem(key);
   }
 
   // Once the time is over, the server deletes its draft; the worker's own stays here.
   keep() {
     const last = this.last ?? { draft: this.known[0] };
-    this.forget();
+    this.isClosed = true;
+    clearTimeout(this.timer);
     if (last.draft) this.store(last);
   }
 

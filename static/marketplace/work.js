@@ -66,6 +66,11 @@ const heard = {
       type: "assay:work", version: 1, now: state.now, answer: state.answer,
       drafts: drafts?.known ?? [], isOver: standing.isOver, isLast: state.is_last,
     });
+    if (drafts?.earlier && !standing.isOver) say(texts.earlier, { buttons: [[texts.restore, () => {
+      tell({ type: "assay:restore", draft: drafts.earlier });
+      drafts.earlier = null;
+      say("");
+    }], close] });
   },
   "assay:height": ({ height }) => giveRoom(height),
   "assay:enlarge": ({ isOn }) => enlarge(isOn === true),
@@ -157,7 +162,7 @@ async function reportProblem(text) {
 // Participants have no password: they come back by their link.
 const signIn = () => work.signIn ? [texts["sign-in"], work.signIn] : close;
 const saved = find("#saved");
-const drafts = work.draft && new Drafts(work.draft, work.assignment, state, {
+const drafts = work.draft && new Drafts(work.draft, work.assignment, work.owner, state, {
   saving: () => { saved.textContent = texts.saving; },
   saved: () => { saved.textContent = texts.saved; },
   here: () => { saved.textContent = texts.here; },

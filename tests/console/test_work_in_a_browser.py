@@ -236,10 +236,8 @@ def test_two_tabs_are_put_together_and_the_newest_answer_wins(open_site, rating)
 def test_without_a_connection_answers_stay_in_the_browser_until_there_is_one(open_site, rating):
     page = open_site()
     task = accept(page)
-    address, kept = (
-        page.url,
-        "Object.keys(localStorage).some((key) => key.startsWith('assay:draft:'))",
-    )
+    address = page.url
+    kept = "Object.keys(localStorage).some((key) => key.startsWith('assay:draft:'))"
     page.context.set_offline(True)
     answer(task, 0, 1)
     expect(page.locator("#saved")).to_have_text(work_text(page, "here"))
@@ -403,9 +401,8 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
     page = open_site()
     task = accept(page)
     answer(task, 0)
-    expect(page.locator("#saved")).to_have_text(
-        work_text(page, "saved")
-    )  # nothing is under way that tells the time
+    # Nothing is under way that tells the time.
+    expect(page.locator("#saved")).to_have_text(work_text(page, "saved"))
     clock.advance(timedelta(days=2))
     answer(task, 1)
     expect(page.locator("#work-state")).to_be_visible()
@@ -419,6 +416,13 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
     expect_state(page, "time-over")
     expect_rated(task, 2)
     expect(submit_button(task)).to_be_disabled()
+    # Who accepts the HIT again can use them.
+    task = accept(page)
+    expect_state(page, "earlier")
+    expect_rated(task, 0)
+    page.locator("#work-state button").first.click()
+    saved_progress(page, 2)
+    expect(page.locator("#work-state")).to_be_hidden()
 
 
 # Room
