@@ -390,6 +390,7 @@ def inquiry_records(content: Mapping[str, Any]) -> list[dict[str, Any]]:
             "worker_id": identifier(row, "worker_id"),
             "text": text_of(row, "text", most=LONGEST_TEXT),
             "sent_at": time_of(row.get("sent_at"), "sent_at"),
+            "is_accepted": row.get("is_accepted") is not False,
         }
         for row in _rows(content, "messages")
     ]

@@ -283,9 +283,11 @@ def _is_new_inquiry(connection: Connection, values: dict[str, Any]) -> bool:
     worker, _is_known = Worker.objects.get_or_create(
         marketplace=connection.marketplace, worker_id=values["worker_id"]
     )
-    facts = {"hit": hit, "worker": worker, "text": values["text"], "sent_at": values["sent_at"]}
+    facts = {name: values[name] for name in ("text", "sent_at", "is_accepted")}
     return Inquiry.objects.get_or_create(
-        batch_id=about.batch_id, number=values["number"], defaults=facts
+        batch_id=about.batch_id,
+        number=values["number"],
+        defaults=facts | {"hit": hit, "worker": worker},
     )[1]
 
 

@@ -306,6 +306,9 @@ class Inquiry(Answerable):
     number = models.PositiveBigIntegerField()
     text = models.TextField()
     sent_at = models.DateTimeField()
+    is_accepted = models.BooleanField(
+        default=True, help_text="The worker had accepted the HIT; else they saw its preview."
+    )
 
     objects = InquiryQuerySet.as_manager()
 

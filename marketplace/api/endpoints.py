@@ -29,7 +29,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.cache import cache
 from django.core.exceptions import RequestDataTooBig
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -189,8 +189,16 @@ def messages(request: HttpRequest, requester: Requester) -> JsonResponse:
         type(after) is int and 0 <= after < 2**63,
         InvalidParameter("'after' must be the number of a message."),
     )
-    rows = WorkerMessage.objects.filter(requester=requester, is_from_worker=True, pk__gt=after)
-    rows = rows.exclude(hit=None).select_related("worker", "hit").order_by("pk")
+    accepted = Assignment.objects.filter(
+        hit=OuterRef("hit"), worker=OuterRef("worker"), accepted_at__lte=OuterRef("created_at")
+    )
+    rows = (
+        WorkerMessage.objects.filter(requester=requester, is_from_worker=True, pk__gt=after)
+        .exclude(hit=None)
+        .select_related("worker", "hit")
+        .annotate(is_accepted=Exists(accepted))
+        .order_by("pk")
+    )
     return JsonResponse(
         {
             "messages": [
@@ -200,6 +208,8 @@ def messages(request: HttpRequest, requester: Requester) -> JsonResponse:
                     "worker_id": one.worker.worker_id,
                     "text": one.text,
                     "sent_at": one.created_at.isoformat(),
+                    # Else they asked from a preview or from the list.
+                    "is_accepted": one.is_accepted,
                 }
                 for one in rows[:MOST_MESSAGES]
             ]
@@ -214,8 +224,7 @@ def webhook_secret(request: HttpRequest, requester: Requester) -> JsonResponse:
     Access: whoever holds an access key; that of its requester alone.
     """
     renew = read_object(request).get("renew", False)
-    if not isinstance(renew, bool):
-        raise InvalidParameter("'renew' must be true, false or absent.")
+    require(isinstance(renew, bool), InvalidParameter("'renew' must be true, false or absent."))
     return JsonResponse({"secret": enrolment.webhook_secret(requester, renew=renew)})
 
 

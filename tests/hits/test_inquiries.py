@@ -11,14 +11,15 @@ from hits import connections, contacts
 from hits.exceptions import DecisionRefused
 from hits.models import Inquiry
 from hits.sending import retry_refused
-from marketplace.models import WorkerMessage
+from marketplace.hits.assignments import accept_hit
+from marketplace.models import Hit as MarketplaceHit, WorkerMessage
 from tests.codes import message_codes, refused
 from tests.hits.work import hit_on, published_batch
 from work.execution import run_job
 from work.tasks import request_job
 
 QUESTION, ANSWER = "What counts as <fluent>?", "Errors of spelling do not matter."
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -34,7 +35,6 @@ def write(worker, hit, text=QUESTION):
     return http, address, http.post(address, {"text": text})
 
 
-@pytest.mark.slow
 def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
     hit = hit_on(batch, "d1")
     http, address, sent = write(ann, hit.hit_id)
@@ -44,7 +44,8 @@ def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
     assert contacts.connections_with_workers() == [batch.connection]
     run_job(request_job(kind="collect_appeals").pk)
     row = Inquiry.objects.of(study).unanswered().get()
-    assert (row.hit, row.text, row.worker.worker_id) == (hit, QUESTION, ann.worker_id)
+    facts = (row.hit, row.text, row.worker.worker_id, row.is_accepted)
+    assert facts == (hit, QUESTION, ann.worker_id, False)
     assert contacts.fetch_inquiries(connection=batch.connection) == 0
     # The requester answers from Review.
     rosa = User.objects.create_user("rosa")
@@ -52,7 +53,9 @@ def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
     desk = Client()
     desk.force_login(rosa)
     path = reverse("console:review-messages", args=[study.slug])
-    assert "What counts as &lt;fluent&gt;?" in desk.get(path).content.decode()
+    listed = desk.get(path).content.decode()
+    assert "What counts as &lt;fluent&gt;?" in listed
+    assert 'data-state="preview"' in listed
     for pages in (reverse("console:review", args=[study.slug]), reverse("console:studies")):
         assert path in desk.get(pages).content.decode()
     assert desk.post(f"{path}{row.pk}/", {"answer": " "}).status_code == 302
@@ -61,23 +64,20 @@ def test_a_worker_asks_from_a_hit_and_reads_the_answer(batch, study, ann, bob):
         contacts.answer_inquiry(inquiry=row, answer="No.", actor=rosa, study=study)
     assert (contacts.send_replies(study=study), contacts.send_replies(study=study)) == (1, 0)
     assert ANSWER in desk.get(path).content.decode()
-    thread = [each.text for each in http.get(address).context["thread"]]
-    assert thread == [ANSWER, QUESTION]
-    inbox = http.get("/worker/messages/").content.decode()
-    assert ANSWER in inbox
+    assert [each.text for each in http.get(address).context["thread"]] == [ANSWER, QUESTION]
+    assert ANSWER in http.get("/worker/messages/").content.decode()
     # Nobody else reads any of it.
-    other = Client()
-    other.force_login(bob.user)
-    assert list(other.get(address).context["thread"]) == []
+    http.force_login(bob.user)
+    assert list(http.get(address).context["thread"]) == []
 
 
-@pytest.mark.slow
 def test_only_messages_about_hits_of_the_connection_are_kept(batch, study, ann):
-    write(ann, hit_on(batch, "d0").hit_id)
-    WorkerMessage.objects.update(worker=ann)
+    hit = hit_on(batch, "d0")
+    accept_hit(worker=ann, hit=MarketplaceHit.objects.get(public_id=hit.hit_id))
+    write(ann, hit.hit_id)
     connection = batch.connection
     records = connections.post(connection, "/messages", {})["messages"]
-    assert [record["hit_id"] for record in records] == [hit_on(batch, "d0").hit_id]
+    assert [(each["hit_id"], each["is_accepted"]) for each in records] == [(hit.hit_id, True)]
     later = connections.post(connection, "/messages", {"after": records[0]["number"]})
     assert later == {"messages": []}
     batch.hits.update(hit_id="3ANOTHER")
@@ -85,7 +85,6 @@ def test_only_messages_about_hits_of_the_connection_are_kept(batch, study, ann):
     assert not Inquiry.objects.exists()
 
 
-@pytest.mark.slow
 def test_a_refused_answer_says_why_and_can_be_tried_again(batch, study, ann):
     write(ann, hit_on(batch, "d0").hit_id)
     contacts.fetch_inquiries(connection=batch.connection)
