@@ -85,7 +85,7 @@ def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
     require(
         not is_required or feedback.strip(),
         FeedbackUnfit(
-            _("A rejection needs feedback: say to the worker what was wrong."), code="no_feedback"
+            _("A rejection needs feedback: tell the annotator what was wrong."), code="no_feedback"
         ),
     )
     require(
@@ -133,8 +133,8 @@ class ReviewResult:
             (
                 blocks,
                 ngettext(
-                    "{n:,} worker blocked or unblocked",
-                    "{n:,} workers blocked or unblocked",
+                    "{n:,} annotator blocked or unblocked",
+                    "{n:,} annotators blocked or unblocked",
                     blocks,
                 ),
             ),
@@ -269,7 +269,7 @@ def validate_bonus(amount_usd: Decimal, reason: str) -> None:
     )
     require(
         reason.strip(),
-        PaymentRefused(_("A payment needs a reason, which the worker reads."), code="no_reason"),
+        PaymentRefused(_("A payment needs a reason, which the annotator reads."), code="no_reason"),
     )
     require(
         len(reason) <= LONGEST_REASON and not CONTROL_CHARACTERS.search(reason),

@@ -273,9 +273,9 @@ def _note(flag: Flag, submission: Submission) -> FlagNote:
         PASTED: (_("pasted"), _("The reason was pasted"), ""),
     }[flag.name]
     hits = ngettext(
-        "Of {all} submission by workers who agree with the others and take their time, {n} is "
+        "Of {all} submission by annotators who agree with the others and take their time, {n} is "
         "flagged in the same way.",
-        "Of {all} submissions by workers who agree with the others and take their time, {n} are "
+        "Of {all} submissions by annotators who agree with the others and take their time, {n} are "
         "flagged in the same way.",
         flag.n_careful,
     ).format(all=flag.n_careful, n=flag.n_careful_hit)
@@ -288,9 +288,9 @@ def _contradiction(flag: Flag, submission: Submission) -> str:
             "It is marked as simulated, and does not come from this site’s simulated annotators."
         )
     return _(
-        "The worker had at most {measured} for it: since they accepted it, or since they submitted "
-        "another page. The answer reports more. Workers who fill in several pages and then submit "
-        "them together look the same."
+        "The annotator had at most {measured} for it: since they accepted it, or since they "
+        "submitted another page. The answer reports more. Annotators who fill in several pages and "
+        "then submit them together look the same."
     ).format(measured=duration_words(flag.value))
 
 

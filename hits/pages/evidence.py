@@ -119,7 +119,7 @@ def _times(effort: Effort) -> list[str]:
     if total is not None:
         facts.append(_("{s} s from accepting to submitting").format(s=_number(total)))
     if server is not None and total is not None and server < total:
-        facts.append(_("{s} s since the worker submitted another page").format(s=_number(server)))
+        facts.append(_("{s} s since they submitted another page").format(s=_number(server)))
     if active is not None:
         facts.append(_("{s} s in sight, as the page reports").format(s=_number(active)))
     return facts
@@ -227,17 +227,16 @@ def devices_of(study: Study) -> Devices:
 
 def device_note(row: SharedDevice) -> FlagNote:
     title = ngettext(
-        "{k} of {n} submissions came from a device of {others} other worker too",
-        "{k} of {n} submissions came from a device of {others} other workers too",
+        "{k} of {n} submissions came from a device of {others} other annotator too",
+        "{k} of {n} submissions came from a device of {others} other annotators too",
         row.n_others,
     ).format(k=row.n_shared, n=row.n, others=row.n_others)
     parts = []
     if row.others:
         parts.append(
             ngettext(
-                "In batch {batch} the other is annotator {names}, as this study calls the worker.",
-                "In batch {batch} the others are annotators {names}, as this study calls the "
-                "workers.",
+                "In batch {batch} the other is annotator {names}.",
+                "In batch {batch} the others are annotators {names}.",
                 len(row.others),
             ).format(batch=row.batch_id, names=", ".join(row.others))
         )
@@ -255,7 +254,7 @@ def annotator_note(flag: AnnotatorFlag) -> FlagNote:
         "too_fast": (_("too fast to read"), _("{k} of {n} pages faster than their words are read")),
         "copied_reasons": (_("copied reasons"), _("{k} of {n} reasons copied")),
         "machine_like": (_("machine-like reasons"), _("{k} of {n} reasons read like a machine’s")),
-        "colluding": (_("like another worker"), _("{k} of {n} ratings as another worker’s")),
+        "colluding": (_("like another annotator"), _("{k} of {n} ratings as another annotator’s")),
         "late_change": (_("changed later"), _("The last {k} of {n} pages are far from others’")),
         "unrelated": (
             _("unrelated to others"),
@@ -270,7 +269,7 @@ def annotator_note(flag: AnnotatorFlag) -> FlagNote:
             _("{k} of {n} answers contradict the measured times"),
         ),
     }[flag.name]
-    title = _("Worker: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
+    title = _("Annotator: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
     parts = []
     if flag.other is not None:
         parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))

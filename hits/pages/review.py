@@ -483,7 +483,7 @@ def clear(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     study = study_for(request, slug, Permission.REVIEW)
     assignment = _assignment(study, assignment_id)
     clear_workers(study=study, workers=[assignment.worker], cleared_by=person(request))
-    messages.success(request, _("The worker may go on as soon as answers are collected again."))
+    messages.success(request, _("The annotator may go on as soon as answers are collected again."))
     return redirect(
         desk_address(study, show=request.POST.get("show", ""), assignment=assignment.pk)
     )

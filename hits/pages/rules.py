@@ -105,11 +105,11 @@ class DecisionTextForm(forms.Form):
             )
         labels = {
             **dict.fromkeys(
-                (Action.REJECT, Action.PART_PAY, Action.BONUS), _("Reason, which the worker reads")
+                (Action.REJECT, Action.PART_PAY, Action.BONUS), _("Reason, for the annotator")
             ),
             Action.MESSAGE: _("Message"),
             Action.BLOCK: _("Reason, for the team and the marketplace"),
-            Action.OVERRIDE: _("Feedback for the worker (optional)"),
+            Action.OVERRIDE: _("Feedback for the annotator (optional)"),
         }
         is_feedback = action in (Action.REJECT, Action.PART_PAY, Action.OVERRIDE)
         self.fields["text"] = forms.CharField(
@@ -148,7 +148,7 @@ class RejectRuleForm(forms.Form):
         widget=forms.NumberInput(CONTROL | {"min": "2", "step": "any"}),
     )
     text = forms.CharField(
-        label=gettext_lazy("Reason, which the worker reads"),
+        label=gettext_lazy("Reason, for the annotator"),
         max_length=LONGEST_FEEDBACK,
         widget=forms.Textarea(CONTROL | {"rows": 3}),
     )
@@ -163,11 +163,11 @@ class BonusRuleForm(forms.Form):
         widget=forms.NumberInput(CONTROL | {"min": "1"}),
     )
     amount_usd = UsdField(
-        label=gettext_lazy("Amount for each worker, US dollars"),
+        label=gettext_lazy("Amount for each annotator, US dollars"),
         widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
     )
     text = forms.CharField(
-        label=gettext_lazy("Reason, which the worker reads"),
+        label=gettext_lazy("Reason, for the annotator"),
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(CONTROL | {"rows": 3}),
     )
@@ -220,14 +220,14 @@ RULES = {
         gettext_lazy(
             "It leaves to you what was flagged by hand, failed a check, was too fast, has times "
             "that contradict each other, ratings much alike or far from others’, or a pasted "
-            "reason; all work of a worker who is flagged; and what was not read or not measured. "
+            "reason; all work of a flagged annotator; and what was not read or not measured. "
             "“Same device” and “amended” hold nothing back: such work is taken if nothing else "
             "speaks against it."
         ),
     ),
     "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
     "bonus-workers": Rule(
-        gettext_lazy("A bonus for workers with many approved assignments"),
+        gettext_lazy("A bonus for annotators with many approved assignments"),
         BonusRuleForm,
         Action.BONUS,
     ),

@@ -140,8 +140,8 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
     return Decision(
         "error",
         ngettext(
-            "A worker asks you to look again at a rejection.",
-            "%(n)s workers ask you to look again at a rejection.",
+            "An annotator asks you to look again at a rejection.",
+            "%(n)s annotators ask you to look again at a rejection.",
             n,
         )
         % {"n": f"{n:,}"},
@@ -152,7 +152,7 @@ def appeal_decision(study: Study, n: int, **details: Any) -> Decision:
 
 
 def inquiry_decision(study: Study, n: int, **details: Any) -> Decision:
-    message = ngettext("A worker asks you something.", "Workers sent you %(n)s messages.", n)
+    message = ngettext("An annotator asks you something.", "Annotators sent you %(n)s messages.", n)
     return Decision(
         "warning",
         message % {"n": f"{n:,}"},
