@@ -22,7 +22,8 @@ from presentation.documents import (
 )
 
 # A table of more rows, or with a cell of more characters, runs over pages, with lines that break.
-LONG, WORDY = 35, 80
+# One of more columns and few rows would be small: it has its rows as columns.
+LONG, WORDY, WIDE, FEW = 35, 80, 8, 2
 # The class leaves no space between a caption and the table below it.
 ABOVE = r"\setlength{\abovetopsep}{1ex}"
 SPECIAL = {
@@ -112,6 +113,10 @@ def _figure(figure: Figure, pictures: str) -> str:
 
 
 def table_latex(table: Table) -> str:
+    if len(table.columns) > WIDE and len(table.rows) <= FEW and not table.groups:
+        heads, *rows = zip([one.title for one in table.columns], *table.rows, strict=True)
+        columns = [Column(cell_text(one), is_number=at > 0) for at, one in enumerate(heads)]
+        return table_latex(Table(table.name, table.caption, columns, rows, table.note))
     is_long = len(table.rows) > LONG or max(_widths(table), default=0) > WORDY
     return _long(table) if is_long else _float(table)
 
@@ -122,16 +127,14 @@ def _widths(table: Table) -> list[int]:
 
 
 def _float(table: Table) -> str:
-    alignment = "".join("r" if column.is_number else "l" for column in table.columns)
     body = [
-        rf"\begin{{tabular}}{{{alignment}}}",
+        rf"\begin{{tabular}}{{{''.join('lr'[column.is_number] for column in table.columns)}}}",
         *_head(table),
         *(_line(table, row) for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     note = escape_latex(table.full_note)
-    note_lines = [rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] * bool(note)
     return "\n".join(
         [
             rf"\begin{{table}}\centering{ABOVE}",
@@ -141,7 +144,7 @@ def _float(table: Table) -> str:
             *body[:-1],
             body[-1] + "}%",
             r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
-            *note_lines,
+            *[rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] * bool(note),
             r"\end{table}",
             "",
         ]
@@ -150,9 +153,7 @@ def _float(table: Table) -> str:
 
 def _long(table: Table) -> str:
     head = _head(table)
-    width = len(table.columns)
     note = escape_latex(table.full_note)
-    note_lines = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{note}}}\\"] * bool(note)
     return "\n".join(
         [
             rf"\begingroup\scriptsize\setlength{{\tabcolsep}}{{3pt}}{ABOVE}",
@@ -165,7 +166,8 @@ def _long(table: Table) -> str:
             r"\bottomrule",
             r"\endfoot",
             *(_line(table, row) for row in table.rows),
-            *note_lines,
+            *[rf"\multicolumn{{{len(table.columns)}}}{{p{{.95\linewidth}}}}{{{note}}}\\"]
+            * bool(note),
             r"\end{longtable}",
             r"\endgroup",
             "",
