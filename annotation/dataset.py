@@ -169,7 +169,7 @@ def _summary(study: Study, counts: Mapping[str, int]) -> str:
     judgments = "Judgments" if counts["simulated"] else "Human judgments"
     return (
         f"{judgments} of the study `{study.slug}`: {counts['judgments']:,} judgments by "
-        f"{counts['annotators']:,} annotators in {counts['submissions']:,} submissions "
+        f"{count_of(counts['annotators'], 'annotator')} in {counts['submissions']:,} submissions "
         f"({counts['rejected']:,} of them rejected, whose judgments are left out), about "
         f"{counts['candidates']:,} candidates of {counts['items']:,} items, under "
         f"{count_of(counts['questions'], 'question')}."

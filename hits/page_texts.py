@@ -125,6 +125,7 @@ GERMAN = {
     "Choose the best, or the next in order":
         "Die beste wählen, oder die nächste in der Reihenfolge",
     "Choose the worst": "Die schlechteste wählen",
+    "Enlarge the picture": "Das Bild vergrößern",
     "Next question": "Nächste Frage",
     "Previous question": "Vorige Frage",
     "Use shortcut keys": "Tastenkürzel verwenden",
@@ -271,6 +272,7 @@ ARABIC = {
     "Select a product": "تحديد منتج",
     "Choose the best, or the next in order": "اختيار الأفضل أو التالي في الترتيب",
     "Choose the worst": "اختيار الأسوأ",
+    "Enlarge the picture": "تكبير الصورة",
     "Next question": "السؤال التالي",
     "Previous question": "السؤال السابق",
     "Use shortcut keys": "استخدام الاختصارات",

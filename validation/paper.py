@@ -226,9 +226,12 @@ def _methods(
     parts: list[Part] = []
     for question, systems, _pairs in judged:
         parts.append(
-            _(
+            ngettext(
+                "%(annotators)s annotator answered the question “%(wording)s” about %(items)s "
+                "items with responses of %(systems)s systems (%(judgments)s judgments).",
                 "%(annotators)s annotators answered the question “%(wording)s” about %(items)s "
-                "items with responses of %(systems)s systems (%(judgments)s judgments)."
+                "items with responses of %(systems)s systems (%(judgments)s judgments).",
+                question.n_annotators,
             )
             % {
                 "annotators": f"{question.n_annotators:,}",

@@ -5,7 +5,7 @@ import { Drafts, post } from "./drafts.js";
 import { Submission } from "./submission.js";
 import { ServerClock, duration, everySecond, fill, secondsUntil } from "./time_left.js";
 
-const TALLEST = 100_000;
+const TALLEST = 100_000, READ_MS = 30_000;
 const find = (selector, root = document) => root.querySelector(selector);
 const frame = () => find("#task"); // another may take its place (see worker.js)
 const work = find("#work").dataset;
@@ -16,7 +16,9 @@ const timeOf = (moment) => new Date(moment).toLocaleTimeString([], { timeStyle: 
 
 // One line above the work says how things stand; its buttons say what can be done.
 const line = find("#work-state");
-function say(text, { kind = "", buttons = [], focus = false } = {}) {
+let passing = null;
+function say(text, { kind = "", buttons = [], focus = false, isPassing = false } = {}) {
+  clearTimeout(passing);
   line.className = `notice ${kind}`;
   line.hidden = !text;
   find("p", line).textContent = text;
@@ -28,6 +30,12 @@ function say(text, { kind = "", buttons = [], focus = false } = {}) {
     return button;
   }));
   if (focus) line.focus();
+  if (isPassing) passing = setTimeout(pass, READ_MS);
+}
+// What the clock shows as well goes once it has been read, but not from under the worker's hands.
+function pass() {
+  if (!line.contains(document.activeElement)) return say("");
+  passing = setTimeout(pass, READ_MS);
 }
 const close = [texts.close, () => say("")];
 
@@ -126,7 +134,7 @@ function tick() {
   if (submission?.isSending) return;
   if (!seconds) return say(texts["send-now"], { kind: "error", buttons: [close] });
   say(fill(texts["soon-over"], { time: duration(seconds, texts) }), {
-    kind: "warning", buttons: [...(state.more_seconds ? [moreButton()] : []), close],
+    kind: "warning", buttons: [...(state.more_seconds ? [moreButton()] : []), close], isPassing: true,
   });
 }
 
@@ -138,7 +146,7 @@ async function addTime() {
   standing.warned = null;
   find("#more-time")?.remove();
   const time = duration(secondsUntil(state.deadline, clock), texts);
-  say(fill(texts.added, { time }), { kind: "success", buttons: [close], focus: true });
+  say(fill(texts.added, { time }), { kind: "success", buttons: [close], focus: true, isPassing: true });
 }
 
 function end(text = texts["time-over"]) {

@@ -4,6 +4,8 @@ const keysList = find("#keys"), keysOn = find("#keys-on");
 const stops = [...entries, { node: submit }]
   .filter(({ question, key }) => question?.kind !== "selection" && key !== "none" && key !== "comment")
   .sort((one, other) => one.node.compareDocumentPosition(other.node) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+for (const { node, question } of fields) if (question.kind === "categories" || widgetOf(question.kind) === kinds.radio)
+  all("label", node).slice(0, 10).forEach((label, index) => label.dataset.option || label.append(make("kbd", { ariaHidden: true, textContent: (index + 1) % 10 })));
 const isShown = ({ node }) => !node.closest("[hidden]");
 let current = null, typed = "", pressed = 0, isLed;
 
@@ -27,18 +29,8 @@ function move(step, isAnswer) {
 
 function answerByDigit(field, digit) {
   const kind = field.question.kind, inputs = all("input", field.node), chosen = inputs[(+digit || 10) - 1];
-  if (kind === "line") {
-    const [input] = inputs, joined = now() - pressed < 1e3 ? typed + digit : digit;
-    // A number beyond the end of the scale starts again with its last digit.
-    typed = +joined > input.max ? digit : joined;
-    pressed = now();
-    if (+typed < input.min || +typed > input.max) return;
-    // Lines can hide their number; typing needs to show it.
-    if (!find("output", field.node)) input.parentNode.append(make("output", { ariaHidden: true }));
-    input.value = typed;
-    input.dispatchEvent(new Event("input"));
-    input.focus({ preventScroll: true });
-  } else if (kind === "categories") chosen?.click();
+  if (kind === "line") widgetOf(kind).type(inputs[0], digit);
+  else if (kind === "categories") chosen?.click();
   else if (widgetOf(kind) === kinds.radio && chosen) {
     chosen.click();
     move(1, true);
@@ -98,5 +90,10 @@ find("#keys-shown").onclick = () => {
 keysList.onclose = () => tell({ type: "assay:enlarge", isOn: false });
 find("button", keysList).onclick = () => keysList.close();
 keysOn.checked = recall("assay:keys") !== false;
-keysOn.onchange = () => keep("assay:keys", keysOn.checked);
+const showKeys = () => root.toggle("keyless", !keysOn.checked);
+keysOn.onchange = () => {
+  keep("assay:keys", keysOn.checked);
+  showKeys();
+};
+showKeys();
 point(stops.find((stop) => isShown(stop) && stop.value === null));

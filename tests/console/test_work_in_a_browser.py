@@ -393,6 +393,9 @@ def test_the_time_left_is_the_servers_and_more_is_offered_once(open_site, rating
     expect_state(page, "soon-over")
     page.locator("#work-state button").first.click()
     expect_state(page, "added")
+    page.locator("h1").click()
+    page.clock.fast_forward(40_000)
+    expect(page.locator("#work-state")).to_be_hidden()
     assert Assignment.objects.get().deadline > Assignment.objects.get().accepted_at + total
 
 

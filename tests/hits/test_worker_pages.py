@@ -478,7 +478,6 @@ def test_what_a_worker_does_is_recorded_and_not_what_they_type(rating, rating_fr
     )
     task.locator("body").evaluate("() => dispatchEvent(new Event('blur'))")
     send(task)
-    expect(task.get_by_text("Received.")).to_be_visible()
     posted, answer = submitted_answer(rating_frame, rating)
     effort = evidence.Effort(60, 60, answer.active_seconds, events=answer.events, n_characters=42)
     assert posted["events"] == [list(row) for row in answer.events]
@@ -490,24 +489,17 @@ def test_what_a_worker_does_is_recorded_and_not_what_they_type(rating, rating_fr
     assert len(json.dumps(posted["events"])) < 1000
 
 
-def test_a_draft_keeps_what_was_recorded(rating_frame, open_page):
+def test_a_draft_keeps_what_was_recorded_within_bounds(rating_frame, open_page):
     page = open_page(rating_frame.address("task"))
     comment = page.locator("#comment")
     comment.press_sequentially("A first part.")
     comment.blur()
     page.reload()
     comment.press_sequentially(" And a second.")
+    page.evaluate("() => { for (let n = 0; n < 999; n++) dispatchEvent(new Event('blur')); }")
     answer_every_slider(page)
     send(page)
     events = json.loads(rating_frame.posts[0][1]["answer"][0])["events"]
     assert sum(row[2] for row in events if row[1] == "typing") == len("A first part. And a second.")
     assert [row[0] for row in events] == sorted(row[0] for row in events)
-
-
-def test_events_are_bounded(rating_frame, open_page):
-    page = open_page(rating_frame.address("task"))
-    page.evaluate("() => { for (let n = 0; n < 999; n++) dispatchEvent(new Event('blur')); }")
-    answer_every_slider(page)
-    send(page)
-    events = json.loads(rating_frame.posts[0][1]["answer"][0])["events"]
     assert sum(row[1] == "blur" for row in events) == 30

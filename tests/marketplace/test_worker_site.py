@@ -109,8 +109,7 @@ def test_a_hit_is_previewed_worked_on_and_returned(ada, hit, worker):
         "assayPage": ["1"],
         "assaySlot": ["0"],
     }
-    assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
-    assert frame["height"] == "450"
+    assert (frame["sandbox"], frame["height"]) == (SANDBOX.removeprefix("sandbox "), "450")
     assert f'"deadline": "{assignment.deadline.isoformat()}"' in text_of(response)
     assert f'action="{path}return/"' in text_of(response)
     assert f'action="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
@@ -126,6 +125,7 @@ def test_a_group_previews_its_next_hit_or_leads_back_to_the_list(ada, worker, hi
     response = ada.get(path)
     assert hit.public_id in frame_of(response)["src"]
     assert f'action="{path}accept/"' in text_of(response)
+    assert response.context["n_hits"] == 1
     submit(worker, hit.public_id)
     response = ada.get(path, follow=True)
     assert response.redirect_chain == [("/worker/", 302)]

@@ -214,6 +214,7 @@ def _preview(
         "hit": hit,
         "wage": wages_by_type([hit.hit_type]).get(hit.hit_type_id),
         "record": requester_record(hit.requester),
+        "n_hits": Hit.objects.in_group(hit.hit_type).workable_by(worker, clock.now()).count(),
         "accept_url": accept_url,
         "unmet": qualifies(worker, hit.hit_type),
         "task": task_for(request, hit, None, worker),

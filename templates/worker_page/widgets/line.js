@@ -32,6 +32,22 @@ kinds.line = {
     };
     for (const button of all("button", field.node)) button.onclick = () => give(input.valueAsNumber + +button.value);
   },
+  // By its digits (keys.js).
+  type(input, digit) {
+    const joined = now() - pressed < 1e3 ? typed + digit : digit;
+    // A number beyond the end of the scale starts again with its last digit.
+    typed = +joined > input.max ? digit : joined;
+    pressed = now();
+    if (+typed < input.min || +typed > input.max) return;
+    // Lines can hide their number; typing needs to show it, on all of them alike.
+    for (const field of fields) if (field.question.kind === "line" && !find("output", field.node)) {
+      find(".line", field.node).append(make("output", { ariaHidden: true }));
+      show(field);
+    }
+    input.value = typed;
+    input.dispatchEvent(new Event("input"));
+    input.focus({ preventScroll: true });
+  },
   show({ node, value }) {
     const input = find("input", node), number = find("output", node), empty = value === null;
     const { min, max } = input;
