@@ -108,7 +108,6 @@ long: $(INSTALLED)-dev
 	$(BIN)/python -m benchmarks.machines --seconds 3600 --write
 	test -z "$$(command -v debootstrap)" || $(MAKE) image bare
 	$(BIN)/python -m benchmarks.recruited_arrivals
-	$(BIN)/python -m benchmarks.collected_alternatives
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m long tests/console tests/upgrade tests/replications
 	DATABASE_URL="$(POSTGRES_URL)" $(BIN)/python -m pytest -q -m long tests/upgrade
 	$(MAKE) notebooks

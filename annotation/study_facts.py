@@ -166,6 +166,7 @@ class StudyFacts:
 
 # Pages that show results of a study; requests of the API name them too.
 AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "results"
+SCORES = "scores"
 
 
 def newest_fact(kind: str, name: str) -> Subquery:

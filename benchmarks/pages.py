@@ -134,7 +134,7 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     slug = {"slug": study.slug}
     pages = [
         *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-        *("results", "search", "adjudication", "labels", "reasons", "validation"),
+        *("results", "search", "adjudication", "labels", "reasons", "scores", "validation"),
         *("report", "paper", "paper-participants", "downloads", "members"),
         *(
             "review",
@@ -159,10 +159,13 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     charts += [
         ("validation-picture", one) for one in ("forest", "significance", "ranks", "scatter")
     ]
+    charts += [("scores-picture", "bars-0-0")]
     for name, chart in charts:
         visits[f"{name} {chart}"] = (name, slug | {"chart": chart, "form": "json"})
     for table in ("comparisons", "worst", "ceilings"):
         visits[f"validation-table {table}"] = ("validation-table", slug | {"name": table})
+    table = {"kind": "scores", "name": "all", "form": "json"}
+    visits["study-table"] = ("study-table", slug | table)
     for form in ("csv", "json"):
         visits[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
     tables = ("judgments", "submissions", "items", "scores")

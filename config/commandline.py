@@ -9,7 +9,6 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db.utils import DatabaseError
-from redis.exceptions import RedisError
 
 from error_codes import CodedError, InvalidValue
 from presentation.text_tables import printable
@@ -41,13 +40,15 @@ def main(argv: list[str]) -> int:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:
         return _refuse(str(error))
-    except RedisError as error:
-        return _refuse(f"The Redis that REDIS_URL names cannot be used: {error}")
     except DatabaseError as error:
         if (message := _database_message(error)) is None:
             raise
         return _refuse(message)
     except Exception as error:
+        from redis.exceptions import RedisError  # for few sites, and slow to import
+
+        if isinstance(error, RedisError):
+            return _refuse(f"The Redis that REDIS_URL names cannot be used: {error}")
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return _refuse(
                 f"A disk is full: {error}. Make room where the command writes (the folder of "

@@ -6,6 +6,7 @@ from annotation.models import Upload
 from annotation.study_facts import PLAN_SCORE, SCORE, study_of
 from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, NotScored, RunBusy
+from metrics.result_kinds.scores import ScoresKind
 from metrics.score_uploads import import_scores_upload, read_scores_upload
 from metrics.scorer_options import lacks_model
 from metrics.scoring_requests import plan_request, score_request
@@ -43,6 +44,7 @@ def score(running: RunningJob) -> str:
             failed.append(_not_scored(name, error))
     if not scored:
         raise NotScored(" ".join(failed))
+    ScoresKind().request(study_of(running), None)
     return " ".join([*scored, *failed])
 
 

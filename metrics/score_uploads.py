@@ -25,6 +25,7 @@ from annotation.uploads import (
     opened_upload,
     require_no_faults,
 )
+from metrics.result_kinds.scores import ScoresKind
 from metrics.score_tables import (
     ScoreColumns,
     ScoreTable,
@@ -203,4 +204,5 @@ def import_scores_upload(running: RunningJob) -> str:
         counts = ", ".join(f"{metric} ({n:,})" for metric, n in scores.counts.items())
         message = _("Scores are imported: {counts}.").format(counts=counts)
         running.complete(message)
+    ScoresKind().request(Study.objects.get(pk=study.pk), None)
     return message

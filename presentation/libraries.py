@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
+    from rest_framework import serializers
 else:
 
     class _LazyModule(ModuleType):
@@ -25,5 +26,6 @@ else:
     pa = _LazyModule("pyarrow")
     pc = _LazyModule("pyarrow.compute")
     pq = _LazyModule("pyarrow.parquet")
+    serializers = _LazyModule("rest_framework.serializers")
 
-__all__ = ["alt", "np", "pa", "pc", "pd", "pq"]
+__all__ = ["alt", "np", "pa", "pc", "pd", "pq", "serializers"]

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import gettext as _
-from rest_framework import serializers
+
+from presentation.libraries import serializers
 
 if TYPE_CHECKING:
     from django.db import models

@@ -8,11 +8,15 @@ from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Study
 from annotation.study_facts import SIMULATED, simulation_notice
+from metrics.exceptions import NothingToValidate
+from metrics.models import ScoringRun
+from metrics.result_kinds.scores import ScoresKind
 from metrics.score_comparisons import prompt_effects, system_scores
-from presentation.documents import Document, Section
-from presentation.numbers import plain_values
+from presentation.documents import Document, Figure, Section
+from presentation.numbers import plain_records, plain_values
 from presentation.writers import FORMATS
 from results.models import Result
+from results.shown import ShownResult
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import (
     e2e,
@@ -60,7 +64,12 @@ class ReportRequest:
 
 
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
-    document = LAYOUTS[layout](request)
+    try:
+        document = LAYOUTS[layout](request)
+    except NothingToValidate as nothing:
+        if layout != "full" or not is_of_scores(request.study, nothing):
+            raise
+        document = of_scores(request)
     notice = simulation_notice(request.study)
     if not notice:
         return document
@@ -107,6 +116,30 @@ def of_e2e(request: ReportRequest) -> Document:
         ],
         records={"systems": scores, "prompts": effects},
         about={"study": study.slug, "prompts": list(prompts), "methods": methods},
+    )
+
+
+def is_of_scores(study: Study, nothing: NothingToValidate) -> bool:
+    """Whether a study that cannot be validated has scores to report, which nobody has judged."""
+    return nothing.code == "no_judgments" and ScoringRun.objects.of(study).exists()
+
+
+def of_scores(request: ReportRequest) -> Document:
+    shown = ShownResult(ScoresKind().require(request.study))
+    figures = [
+        Figure(one.name, one.title, one.words, one.draw, plain_records(one.frame))
+        for one in shown.charts
+    ]
+    return Document(
+        title=_("Scores: %(study)s") % {"study": request.study.title or request.study.slug},
+        answer=shown.answer,
+        sections=[
+            Section(_("Tables"), list(shown.tables.values())),
+            Section(_("Figures"), figures),
+            Section(_("Signature"), [shown.signature, *shown.notes]),
+        ],
+        records=shown.rows,
+        about={"study": request.study.slug},
     )
 
 

@@ -3,14 +3,13 @@ import signal
 import time
 
 from django.db import DatabaseError, close_old_connections, connection
-from django_tasks import task_backends
 from django_tasks_db.management.commands.db_worker import Worker as DatabaseTaskWorker
 from django_tasks_db.models import DBTaskResult
 from redis.exceptions import RedisError
 
 from work import execution
 from work.exceptions import WorkerStopping
-from work.rq_backend import RQBackend
+from work.tasks import redis_queues
 
 logger = logging.getLogger(__name__)
 IDLE_SECONDS = 0.3
@@ -24,8 +23,7 @@ class Worker:
     def __init__(self, queues: list[str]) -> None:
         self.queues = queues
         self.is_stopping = False
-        backend = task_backends["default"]
-        self._rq = backend if isinstance(backend, RQBackend) else None
+        self._rq = redis_queues()
 
     def install_signals(self) -> None:
         signal.signal(signal.SIGTERM, self._stop)

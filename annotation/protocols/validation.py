@@ -1,11 +1,10 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pycountry
 from django.utils.translation import gettext as _
-from jsonschema import Draft202012Validator
 
 from annotation.models import Candidate, Study, first_that_says_nothing, says_nothing
 from annotation.protocols.documents import protocol_schema, read_document
@@ -28,6 +27,9 @@ from annotation.protocols.scales import (
     scales_of,
 )
 from error_codes import CodedText
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 LONGEST_NAME = 64
 # Fields of an item that a wording may name; the system is none of them.
@@ -58,7 +60,9 @@ def document_faults(values: object) -> list[Fault]:
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator() -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(protocol_schema())
 
 

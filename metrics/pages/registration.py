@@ -1,19 +1,33 @@
 """Whether a study has scores, and who may control the jobs that make them."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext_lazy
 
 from accounts.roles import Permission
 from annotation.dataset import DatasetTable, register_dataset_table
-from annotation.pages.stages import register_counts
-from annotation.study_facts import PLAN_SCORE, SCORE
-from console.registrations import JobAccess, register_job_access
+from annotation.pages.stages import (
+    ANSWER,
+    Facts,
+    State,
+    StudyStage,
+    register_counts,
+    register_stage,
+)
+from annotation.study_facts import PLAN_SCORE, SCORE, SCORES
+from console.registrations import ACTIVE, JobAccess, register_job_access
 from metrics.models import ScoringRun
 from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_files import score_rows
 from metrics.study_judges import is_judge
 from work.models import Job
+
+if TYPE_CHECKING:
+    from annotation.models.studies import CountedStudy
 
 
 def _to_resume(job: Job) -> Collection[Permission]:
@@ -37,5 +51,14 @@ register_dataset_table(
     )
 )
 register_counts(lambda: {"has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk")))})
+
+
+def _scores(study: CountedStudy, facts: Facts) -> State | None:
+    return (ACTIVE, "") if facts["has_scores"] else None
+
+
+register_stage(
+    StudyStage(SCORES, gettext_lazy("Scores"), ANSWER, 95, _scores, Permission.VIEW_SYSTEMS)
+)
 for kind, page in ((SCORE, "validation"), (PLAN_SCORE, "scoring")):
     register_job_access(kind, JobAccess(page, Permission.ANALYSE, _to_resume, _to_read))

@@ -23,8 +23,8 @@ from results.api import (
 )
 from results.kinds import result_kinds
 from results.models import Result
-from results.pages import ShownResult
 from results.settings import Inputs
+from results.shown import ShownResult
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pools import PoolView, list_strata, sentence_of
 from retrieval.models import (

@@ -12,7 +12,7 @@ from presentation.numbers import join_names
 from results.computing import digest_inputs, request_result
 from results.kinds import Computed, Given, Record, Row, Table, Text, register_kind
 from results.models import Result
-from results.pages import ShownResult
+from results.shown import ShownResult
 from retrieval.answers.audit import list_files
 from retrieval.answers.evaluation import EvaluationView
 from retrieval.answers.pools import PoolView, find_draw

@@ -32,7 +32,8 @@ from presentation.writers import write_table
 from results.computing import find_computed, request_result
 from results.kinds import result_kind
 from results.models import Result
-from results.pages import ResultForm, ShownResult, choose_version, draw_chart
+from results.pages import ResultForm, choose_version, draw_chart
+from results.shown import ShownResult
 from simulation.exceptions import SimulationError
 from simulation.models import (
     DialogueStudy,

@@ -29,13 +29,13 @@ VIEWED = """
     search annotators disagreement agreement-picture adjudication labels reasons
     work members"""
 OF_SYSTEMS = """
-    results validation validation-picture validation-table report report-file
+    results scores scores-picture validation validation-picture validation-table report report-file
     paper paper-participants paper-file"""
 # What a page of the study `mine` needs, and an action that is posted to it.
 SHOWN_OF_A_STUDY = table(
     (P.VIEW, VIEWED),
     (P.VIEW_SYSTEMS, OF_SYSTEMS),
-    (P.EXPORT, "downloads download label-set"),
+    (P.EXPORT, "downloads download label-set study-table"),
     (P.REVIEW, "review review-send review-rules review-reasons review-messages"),
 )
 # Pages that ask first, and then do it.
@@ -204,6 +204,8 @@ NAMED_PARTS = [
     ("recruit-settle recruit-put-away", {"batch_id": last(Batch), "call_id": last(RecruiterCall)}),
     ("recruiter-disconnect", {"recruiter_id": last(Recruiter)}),
     ("agreement-picture validation-picture", {"chart": "forest", "form": "json"}),
+    ("scores-picture", {"chart": "bars-0-0", "form": "json"}),
+    ("study-table", {"kind": "scores", "name": "all", "form": "json"}),
     ("validation-table", {"name": "worst"}),
     ("report-file", {"name": "report.html"}),
     ("paper-file", {"name": "people", "form": "csv"}),

@@ -6,7 +6,7 @@ from html import unescape
 
 import lxml.html
 
-from results.pages import ShownResult
+from results.shown import ShownResult
 from tests.codes import codes_of, field_codes
 
 

@@ -27,7 +27,8 @@ def create_users(owner):
 
 def create_study(owner):
     study = filled.scored_study("mine", owner=owner, team=owner.memberships.get().team)
-    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    for page in (study_facts.AGREEMENT, study_facts.SCORES):
+        find_study_kind(page).compute_now(study)
     filled.store_validation(study)
     label_sets.make_label_set(question=study.questions.get(), rule=label_sets.Rule("mean"))
     first, second = Hit.objects.of(filled.add_batch(study))[:2]

@@ -163,7 +163,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view systems. The report's files, made in the background."""
     study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     context: dict[str, Any] = {"section": "validation", "datasheets": list(DATASHEETS.items())}
-    if study.n_judgments:
+    if study.n_judgments or ScoringRun.objects.of(study).exists():
         context["job"] = job_of(request, study, REPORT)
         outcome = None if context["job"] else ReportKind().find_current(study)
         files = _files(outcome).values_list("name", flat=True)

@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.utils.translation import gettext as _, gettext_lazy
 
 from annotation.models import Study
@@ -7,7 +9,7 @@ from metrics.exceptions import NothingToValidate
 from results.kinds import Computed, Given, NoSettings, register_kind
 from validation.datasheet import whole_report
 from validation.result_kinds.validation import make_validation
-from validation.study_report import REPORT_FILES
+from validation.study_report import REPORT_FILES, is_of_scores
 
 
 @register_kind
@@ -17,19 +19,21 @@ class ReportKind(StudyKind):
     name = "validation_report"
     page = REPORT
     title = gettext_lazy("Report")
-    form = 8
+    form = 9
     settings = NoSettings
     depends_on = ("judgments_version", "scores_version")
 
     def compute(self, given: Given[Study]) -> Computed:
-        study = given.subject
+        study, number, names = given.subject, None, list(REPORT_FILES)
+        facts: dict[str, Any] = {}
         try:
-            version = make_validation(study=study).version
+            number = facts["version"] = make_validation(study=study).version.number
         except NothingToValidate as nothing:
-            return Computed(facts={"reason": str(nothing)})
-        request = whole_report(study, version.number)
+            facts["reason"] = str(nothing)
+            names = [name for name in names if "tables" not in name]
+            if not is_of_scores(study, nothing):
+                return Computed(facts=facts)
+        request = whole_report(study, number)
         progress = given.progress(_("file"))
-        parts = {
-            name: REPORT_FILES[name](request) for name in progress(REPORT_FILES, len(REPORT_FILES))
-        }
-        return Computed(facts={"version": version.number}, parts=parts)
+        parts = {name: REPORT_FILES[name](request) for name in progress(names, len(names))}
+        return Computed(facts=facts, parts=parts)

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from results.computing import find_job_result, request_result
 from results.kinds import NoSettings, result_kinds
-from results.pages import ShownResult
 from results.settings import Inputs, list_settings
+from results.shown import ShownResult
 from work.execution import run_job
 from work.models import Job
 

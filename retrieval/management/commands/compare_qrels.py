@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.plain_table import positive
 from metrics.management.options import share, some_draws
 from presentation.progress import bar
-from results.pages import ShownResult
+from results.shown import ShownResult
 from retrieval.management.options import (
     add_evaluation_options,
     evaluation_settings,

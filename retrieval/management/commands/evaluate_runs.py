@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.plain_table import positive
 from annotation.readers.drafts import FileReadings
 from presentation.progress import bar
-from results.pages import ShownResult
+from results.shown import ShownResult
 from retrieval.evaluated_runs import evaluation_text
 from retrieval.evaluation import evaluate_runs
 from retrieval.management.options import (

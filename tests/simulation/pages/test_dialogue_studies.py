@@ -14,7 +14,7 @@ from annotation.models import Study, Submission
 from annotation.protocols.versions import current_document
 from console.chart_values import values_in_words
 from results.models import Result, pack_record
-from results.pages import ShownResult
+from results.shown import ShownResult
 from simulation import run_pieces, stored_experiments
 from simulation.models import DialogueStudy, FinalItem, StoredExperiment
 from tests.annotation.importing import command_output

@@ -1,6 +1,6 @@
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.assignment_facts import assignment_price
 from annotation.models import Study
-from metrics.exceptions import ReportUnwritten
+from metrics.exceptions import NothingToValidate, ReportUnwritten
 from presentation.writers import FORMATS, make_folder, write_files
 from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
@@ -84,9 +84,10 @@ def _prices(request: ReportRequest) -> Iterator[tuple[str, str]]:
     written: everyone in the study may read a report's files."""
     price = assignment_price(request.study)
     if price is not None:
-        for verdict in verdicts(request.results, price):
-            if verdict.price:
-                yield verdict.question, verdict.price
+        with suppress(NothingToValidate):
+            for verdict in verdicts(request.results, price):
+                if verdict.price:
+                    yield verdict.question, verdict.price
 
 
 @contextmanager
