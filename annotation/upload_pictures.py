@@ -72,7 +72,7 @@ def opened_pictures(upload: Upload, kind: type[AnyArchive]) -> Iterator[AnyArchi
     try:
         with zipfile.ZipFile(io.BufferedReader(StoredFile(upload))) as archive:
             yield kind(archive, FileFormat.of(upload.form).table)
-    except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
+    except (zipfile.BadZipFile, UnicodeError, UploadPart.DoesNotExist) as error:
         raise ImportRefused(
             path, f"it cannot be read: {reason_of(error)}.", code="unreadable"
         ) from None

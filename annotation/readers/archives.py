@@ -60,6 +60,7 @@ UNPACKING_ERRORS = (
     OSError,
     NotImplementedError,
     RuntimeError,
+    UnicodeError,
 )
 # File systems take 255.
 MOST_NAME_BYTES = 200
@@ -262,7 +263,7 @@ def _zip_is_small(content: bytes, most_bytes: int) -> bool:
                 archive.open(member).read(4).startswith((ZIP, PARQUET_MARK)) for member in members
             )
             return is_whole and sum(member.file_size for member in members) <= most_bytes
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
+    except UNPACKING_ERRORS:
         return True
 
 

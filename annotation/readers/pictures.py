@@ -81,7 +81,10 @@ class Archive:
     def content(self, path: str) -> bytes:
         try:
             return self._archive.read(path)
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        except (
+            *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+            UnicodeError,
+        ) as error:
             # RuntimeError is what a picture under a password comes to.
             raise OSError(0, str(error)) from None
 

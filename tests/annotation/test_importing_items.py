@@ -306,6 +306,7 @@ REFUSED_FILES = [
     ("a web page", b"<!doctype html><table>", "web_page"),
     ("a picture", PNG, "picture"),
     ("a broken zip", b"PK\x03\x04" + b"\0" * 40, "not_zip"),
+    ("a broken name", as_zip({"é.csv": b"a"}).replace("é".encode(), b"\xb1\xb1", 1), "not_zip"),
     ("a broken gzip", b"\x1f\x8b\x08" + b"\0" * 40, "not_gzip"),
     ("a zip without a table", as_zip({"a.png": PNG}), "no_table"),
     ("a Word document", as_zip({"word/document.xml": b"<a/>"}), "word"),
