@@ -26,9 +26,9 @@ from error_codes import CodedText
 from metrics.exceptions import FileUnfit, get_code
 from metrics.models import unread_text
 from metrics.scorers.interface import Example, Score, Scorer, Scores
-from metrics.stored_scores import Content, chunks, content_of, finite, grouped
+from metrics.stored_scores import Content, chunks, content_of, finite, grouped, signature_of
 from metrics.study_judges import count_replies_in, prepare
-from metrics.study_scores import Plan, estimated, measured, signature_of
+from metrics.study_scores import Plan, estimated, measured
 from presentation.files import plain_file
 from presentation.numbers import count_of
 from presentation.progress import Reporter, without_bars

@@ -20,8 +20,8 @@ from metrics.models import ScoringRun
 from metrics.scorers.embedding import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.interface import Scorer
+from metrics.stored_scores import signature_of
 from metrics.study_files import score_frame
-from metrics.study_scores import signature_of
 from presentation.numbers import plain_values
 from stats.libraries import pd
 from stats.significance.adjustments import holm

@@ -14,14 +14,33 @@ from django.utils import timezone
 
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
+from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import InvalidValue
-from metrics.exceptions import RunBusy, RunTaken
+from metrics.exceptions import ModelUnfit, ParameterRefused, RunBusy, RunTaken, get_code
 from metrics.models import Score, ScoringRun
 from metrics.scorers import interface as scorers
-from metrics.scorers.interface import Example
+from metrics.scorers.errors import ScorerError
+from metrics.scorers.interface import Example, Scorer
 from presentation.numbers import group_values
 from work.execution import Lease, heartbeat, lease_term, lock, new_token
 from work.models import lapsed
+
+
+def signature_of(scorer: Scorer, output: str = "") -> str:
+    try:
+        signature = scorer.signature_for(output) if output else scorer.signature
+    except ScorerError as error:
+        raise ModelUnfit(str(error), code=get_code(error)) from error
+    except ValueError as error:
+        raise ParameterRefused(
+            f"{scorer.name} cannot be signed: {error}.", code="unsigned"
+        ) from error
+    if len(signature) > LONGEST_SIGNATURE:
+        excess = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
+        raise ParameterRefused(
+            f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}.", code="unsigned"
+        )
+    return signature
 
 
 def score_of(run: ScoringRun, candidate_id: int, score: scorers.Score, content: str = "") -> Score:

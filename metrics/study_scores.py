@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _, ngettext
 
 from annotation.flags import count_scores_change
 from annotation.models import Candidate, Study
-from annotation.score_settings import LONGEST_SIGNATURE
 from error_codes import CodedText
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused, get_code
 from metrics.models import (
@@ -27,7 +26,16 @@ from metrics.scorers.interface import Example, Scorer, Scores
 from metrics.scorers.judges.budget import Estimate
 from metrics.scorers.judges.grade import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
-from metrics.stored_scores import Content, RunLease, chunks, content_of, grouped, leased, score_of
+from metrics.stored_scores import (
+    Content,
+    RunLease,
+    chunks,
+    content_of,
+    grouped,
+    leased,
+    score_of,
+    signature_of,
+)
 from metrics.study_judges import count_replies, is_judge, judge_record, judges_client, prepare
 from presentation.numbers import count_of
 from presentation.progress import Progress, silently
@@ -187,23 +195,6 @@ def _counted_replies(run: ScoringRun) -> dict[str, Any]:
     run.judge |= counts
     run.save(update_fields=["judge"])
     return counts
-
-
-def signature_of(scorer: Scorer, output: str = "") -> str:
-    try:
-        signature = scorer.signature_for(output) if output else scorer.signature
-    except ScorerError as error:
-        raise ModelUnfit(str(error), code=get_code(error)) from error
-    except ValueError as error:
-        raise ParameterRefused(
-            f"{scorer.name} cannot be signed: {error}.", code="unsigned"
-        ) from error
-    if len(signature) > LONGEST_SIGNATURE:
-        excess = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
-        raise ParameterRefused(
-            f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}.", code="unsigned"
-        )
-    return signature
 
 
 def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:

@@ -24,7 +24,6 @@ from results.computing import sign_result
 from results.models import Result
 from results.pages import (
     ResultForm,
-    ShownResult,
     choose_version,
     draw_chart,
     find_job,
@@ -32,6 +31,7 @@ from results.pages import (
     page_context,
     request_by_form,
 )
+from results.shown import ShownResult
 from retrieval.answers.audit import claims_table, list_files
 from retrieval.answers.evaluation import (
     TOPICS,
