@@ -200,3 +200,20 @@ document.addEventListener("keydown", (event) => {
 });
 
 if (find("#design")) markFaults();
+
+// A new question has a name such as rating_2. As long as nobody answered, it is named after its
+// wording instead, once that is written.
+const GIVEN = /^(rating|choice|attention|text|slider)(_\d+)?$/;
+const FILLERS = /^(an?|the|is|are|was|were|do|does|did|how|what|which|who|why|to|of|in|for|you|your|this|that|it|its|more|responses?)$/;
+
+document.addEventListener("change", ({ target }) => {
+  if (!target.name?.endsWith("wording") || !target.closest(".q")) return;
+  const own = target.name.slice(0, -"wording".length);
+  const name = find(`[name="${own}name"]`);
+  if (!find(`[name="${own}was"][data-derives]`) || !GIVEN.test(name.value)) return;
+  const words = target.value.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const derived = words.filter((word) => !FILLERS.test(word)).slice(0, 2).join("_").slice(0, 40);
+  if (!derived || all(".q [name$=name]").some((other) => other.value === derived)) return;
+  name.value = derived;
+  name.dispatchEvent(new Event("input", { bubbles: true }));
+});
