@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import CHECKOUT, MUTANTS, Mutant, apply
+from benchmarks.mutants import CHECKOUT, MUTANTS, apply
 from benchmarks.repairs import REPAIRS
 
 ALL = (*MUTANTS, *REPAIRS)
@@ -33,8 +33,3 @@ def test_a_mutant_changes_one_line_of_code_that_still_compiles(copy, mutant):
     if mutant.file.endswith(".py"):
         compile(after, mutant.file, "exec")
     assert [name for name in names_in(mutant.tests) if mutant.keyword in name]
-
-
-def test_a_mutant_whose_code_is_gone_is_an_error(copy):
-    with pytest.raises(ValueError):  # noqa: PT011
-        apply(Mutant("gone", MUTANTS[0].file, "no such code", "", MUTANTS[0].tests), copy)

@@ -80,17 +80,6 @@ def test_table_3_has_the_mean_ratings_as_published(folder, published):
     assert sum(cell["n"] for cell in cells) == 397 * 4 * 2
 
 
-@pytest.mark.slow
-@pytest.mark.shared_data
-@pytest.mark.parametrize("table", [1, 2, 3])
-def test_each_table_is_one_command_away(table, folder, capsys):
-    call_command("lmstyle_table", str(folder), "--table", str(table))
-    laid_out = capsys.readouterr().out
-    call_command("lmstyle_table", str(folder), "--table", str(table), "--json")
-    cells = json.loads(capsys.readouterr().out)
-    assert all(f"{cell['value']:.1f}" in laid_out for cell in cells)
-
-
 TASKS = ("Formal", "Informal", "Positive", "Negative")
 METRICS = "NLL,ChatGPT,BLEU,SBERT,StyleStrength"
 
