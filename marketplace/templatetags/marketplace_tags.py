@@ -51,7 +51,7 @@ def time_left(deadline: datetime, now: datetime) -> str:
     seconds = max(0, math.ceil((deadline - now).total_seconds()))
     h, m, s = seconds // 3600, seconds % 3600 // 60, seconds % 60
     if not seconds:
-        return _("none, the time is over")
+        return _("none")
     return (_("{h} h {m} min") if h else _("{m} min {s} s") if m else _("{s} s")).format(
         h=h, m=m, s=s
     )

@@ -155,6 +155,7 @@ function end(text = texts["time-over"]) {
   standing.isOver = true;
   tell({ type: "assay:over" });
   drafts?.keep();
+  if (saved) saved.textContent = drafts ? texts.here : "";
   submission?.stop();
   say(text, { kind: "error", buttons: [[texts.contact, find("a.contact").href], [texts.list, work.groups]] });
 }

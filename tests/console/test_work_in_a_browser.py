@@ -412,6 +412,7 @@ def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site
     expect(task.locator("main")).to_have_attribute("inert", "")
     assert Assignment.objects.get().status == "Abandoned"
     expect_state(page, "time-over")
+    expect(page.locator("#saved")).to_have_text(work_text(page, "here"))
     delete_closed_drafts()
     # The page shows what its browser has kept, and takes nothing.
     assert page.reload().status == 410
@@ -468,6 +469,9 @@ def test_on_a_telephone_the_last_turn_stays_in_sight(open_site, rating):
     last.locator("button").click()
     sheet = task.get_by_role("dialog")
     expect(sheet).to_contain_text(CONTEXT.splitlines()[0].removeprefix("A: "))
+    page.set_viewport_size({"width": 390, "height": 320})
+    for part in ("h2", "button"):
+        expect(sheet.locator(part)).to_be_in_viewport(ratio=1)
     page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
 

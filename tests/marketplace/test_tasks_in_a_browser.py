@@ -295,6 +295,7 @@ def test_on_a_telephone_nothing_moves_and_every_target_is_large(page, mturk, lan
     assert page.evaluate(SHIFT) < 0.05
     expect(page.locator("html")).to_have_attribute("lang", language)
     assert page.locator("header progress").get_attribute("max") == "3"
+    assert page.locator("header").bounding_box()["height"] <= 60
     page.locator("details.more > summary").click()
     for width in (390, 320):
         page.set_viewport_size({"width": width, "height": 844})
