@@ -5,7 +5,7 @@ const stops = [...entries, { node: submit }]
   .filter(({ question, key }) => question?.kind !== "selection" && key !== "none" && key !== "comment")
   .sort((one, other) => one.node.compareDocumentPosition(other.node) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 for (const { node, question } of fields) if (question.kind === "categories" || widgetOf(question.kind) === kinds.radio)
-  all("label", node).slice(0, 10).forEach((label, index) => label.dataset.option || label.append(make("kbd", { ariaHidden: true, textContent: (index + 1) % 10 })));
+  all("label", node).slice(0, 10).forEach((label, index) => { if (!label.dataset.option) label.dataset.digit = (index + 1) % 10; });
 const isShown = ({ node }) => !node.closest("[hidden]");
 let current = null, typed = "", pressed = 0, isLed;
 
