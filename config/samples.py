@@ -26,7 +26,7 @@ from annotation.protocols.versions import current_document, newest_version, save
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.item_files import APPROPRIATENESS, read_alternatives, read_responses
 from annotation.result_kinds.base import find_study_kind
-from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION
+from annotation.study_facts import AGREEMENT, RESULTS, SCORES, VALIDATION
 from annotation.study_files import (
     file_names,
     study_download,
@@ -191,6 +191,7 @@ def load_sample_answers(
         )
     for name in sample_metrics():
         score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
+    find_study_kind(SCORES).require(study)
     return study
 
 
