@@ -203,7 +203,7 @@ def test_a_metric_whose_model_is_not_here_is_marked_and_cannot_be_chosen(rosa, s
     assert "bertscore, use, style" in pages.words_of(page[page.index('id="lacking-models"') :])
     assert "/docs/scoring/#models" in page
     request_scores(rosa, metric=["use", "length"])
-    assert Job.objects.get().arguments["names"] == ["length"]
+    assert Job.objects.get(kind=SCORE).arguments["names"] == ["length"]
     where = reverse("console:scoring", args=[study.slug]) + "?metric=nll"
     for answer in (rosa.get(where), rosa.post(where, {})):
         assert answer.context["lacks_model"]
@@ -241,7 +241,7 @@ def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
     assert work.message[:40] in pages.words_of(overview)
     add_candidates(study.items.create(key="d0", reference="r"), ["alpha"], are_systems=True)
     assert post(rosa, "again", work).state == Job.State.DONE
-    assert Job.objects.count() == 1
+    assert Job.objects.filter(kind=SCORE).count() == 1
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
