@@ -56,6 +56,7 @@ class ScoresKind(StudyKind):
     name = "scores"
     page = SCORES
     title = gettext_lazy("Scores")
+    form = 2
     depends_on = ("scores_version",)
     tables = {
         "prompts": Table(
@@ -63,13 +64,18 @@ class ScoresKind(StudyKind):
             {
                 "metric": METRIC,
                 "system": SYSTEM,
-                "mean_first": Value(gettext_lazy("First prompt")),
-                "mean_second": Value(gettext_lazy("Second prompt")),
-                "mean": Estimate(gettext_lazy("Difference")),
+                "first": Text(gettext_lazy("First prompt")),
+                "mean_first": Value(gettext_lazy("Its mean")),
+                "second": Text(gettext_lazy("Second prompt")),
+                "mean_second": Value(gettext_lazy("Its mean")),
+                "mean": Estimate(gettext_lazy("Difference (95% interval)")),
                 "t_p_holm": PValue(gettext_lazy("p (t), Holm")),
                 "wilcoxon_p_holm": PValue(gettext_lazy("p (Wilcoxon), Holm")),
                 "n_pairs": Count(gettext_lazy("Questions")),
             },
+            note=lambda result: _(
+                "Variants of a metric, such as precision, enter no test and have no p."
+            ),
         ),
         "systems": Table(
             gettext_lazy("Means of systems"),
@@ -112,6 +118,8 @@ class ScoresKind(StudyKind):
         if len(conditions) == 2:
             try:
                 effects = prompt_effects(study, prompts=(conditions[0], conditions[1]))
+                # Conditions without a question in common are no prompts.
+                effects = effects if any(one.difference.n_pairs for one in effects) else []
             except NotPaired as refused:
                 notes.append(str(refused))
         values = scores.pivot(index=["item", "candidate"], columns="name", values="value")
@@ -122,7 +130,10 @@ class ScoresKind(StudyKind):
                 {"metric": name, "signature": signature}
                 for (_metric, signature), name in names.items()
             ],
-            "prompts": [_named(names, one.record()) for one in effects],
+            "prompts": [
+                _named(names, one.record()) | {"first": conditions[0], "second": conditions[1]}
+                for one in effects
+            ],
             "systems": [_named(names, plain_values(one)) for one in system_scores(study)],
             "metrics": [
                 plain_values(
@@ -145,9 +156,8 @@ class ScoresKind(StudyKind):
 
     def answer(self, result: Result) -> str:
         main = main_metric(result.record["names"])
-        for one in result.record["prompts"]:
-            if one["metric"] == main and one["system"] == ALL and one["ci_low"] is not None:
-                return _describe_effect(one, *result.record["conditions"])
+        if effect := _find_effect(result, main):
+            return _describe_effect(effect, *result.record["conditions"])
         means = [
             one
             for one in result.record["systems"]
@@ -160,6 +170,20 @@ class ScoresKind(StudyKind):
         return sentence(
             "highest", text, system=best["system"], metric=main, value=format_number(best["mean"])
         )
+
+    def details(self, result: Result) -> Iterator[str]:
+        if not (effect := _find_effect(result, main_metric(result.record["names"]))):
+            return
+        text = _("A 95% interval over {n} questions. A question counts once for all systems.")
+        yield sentence("interval", text, n=effect["n_pairs"])
+        tested = [
+            one
+            for one in result.record["prompts"]
+            if one["system"] == ALL and one["t_p_holm"] is not None
+        ]
+        agreeing = [one for one in tested if (one["mean"] > 0) == (effect["mean"] > 0)]
+        text = _("{k} of {n} tested metrics change in this direction.")
+        yield sentence("metrics", text, k=len(agreeing), n=len(tested))
 
     def charts(self, result: Result) -> Iterator[Chart]:
         names = result.record["names"]
@@ -203,6 +227,18 @@ def _responses(scores: pd.DataFrame, values: pd.DataFrame) -> list[dict[str, Any
     about = about[about["question"] <= MOST_QUESTIONS]
     rows = about[["question", "system", "condition"]].join(values)
     return plain_records(rows.sort_values(["question", "system"]).reset_index(drop=True))
+
+
+def _find_effect(result: Result, metric: str) -> Row | None:
+    """What the second prompt changes for all systems, if that is known."""
+    return next(
+        (
+            one
+            for one in result.record["prompts"]
+            if one["metric"] == metric and one["system"] == ALL and one["ci_low"] is not None
+        ),
+        None,
+    )
 
 
 def _describe_effect(effect: Row, first: str, second: str) -> str:

@@ -80,7 +80,7 @@ def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
 def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     request_scores(rosa, metric=["rouge1", "chrf"])
     work_off()
-    work = Job.objects.get()
+    work = Job.objects.get(kind=SCORE)
     assert work.state == Job.State.DONE
     assert {"rouge1", "chrf"} <= set(models.ScoringRun.objects.values_list("metric", flat=True))
     assert models.Score.objects.filter(run__metric="chrf").count() == 6

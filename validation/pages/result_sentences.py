@@ -126,7 +126,10 @@ class Standing:
                 "none_better",
             )
         return CodedText(
-            _("%(raters)s put %(best)s first so far, but %(rivals)s may be as good or better.")
+            _(
+                "%(raters)s put %(best)s first so far. Whether it is better than %(rivals)s is "
+                "undetermined."
+            )
             % (values | {"rivals": shorten_names(self.rivals)}),
             "rivals",
         )
