@@ -126,6 +126,8 @@ def _pairs(run: pd.DataFrame, prompts: Sequence[str]) -> Iterator[tuple[str, pd.
     """Answers under both prompts, a row a question: the mean of all systems', then each one's."""
     compared = run[run["condition"].isin(prompts)]
     pairs = compared.pivot(index=["system", "context"], columns="condition", values="value")
+    # A metric may have scores under one prompt only.
+    pairs = pairs.reindex(columns=list(prompts))
     yield (
         ALL,
         pairs.dropna().groupby("context", sort=False).mean().reindex(pairs.index.unique("context")),

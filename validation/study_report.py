@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from annotation.models import Study
 from annotation.study_facts import SIMULATED, simulation_notice
 from metrics.exceptions import NothingToValidate
-from metrics.models import ScoringRun
+from metrics.models import Score
 from metrics.result_kinds.scores import ScoresKind
 from metrics.score_comparisons import prompt_effects, system_scores
 from presentation.documents import Document, Figure, Section
@@ -121,7 +121,7 @@ def of_e2e(request: ReportRequest) -> Document:
 
 def is_of_scores(study: Study, nothing: NothingToValidate) -> bool:
     """Whether a study that cannot be validated has scores to report, which nobody has judged."""
-    return nothing.code == "no_judgments" and ScoringRun.objects.of(study).exists()
+    return nothing.code == "no_judgments" and Score.objects.filter(run__study=study).exists()
 
 
 def of_scores(request: ReportRequest) -> Document:

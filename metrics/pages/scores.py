@@ -7,7 +7,7 @@ from accounts.roles import Permission
 from annotation.pages.downloads import job_of
 from annotation.pages.stages import study_for, study_page
 from annotation.study_facts import SCORES
-from metrics.models import ScoringRun
+from metrics.models import Score
 from metrics.result_kinds.scores import ScoresKind, main_metric
 from results.models import Result
 from results.pages import draw_chart, find_result
@@ -19,7 +19,7 @@ def scores(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view systems."""
     study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     context: dict[str, Any] = {"slug": slug, "table_address": "console:study-table"}
-    if ScoringRun.objects.of(study).exists():
+    if Score.objects.filter(run__study=study).exists():
         context["job"] = job_of(request, study, SCORES)
         if (result := ScoresKind().list_results(study).defer(None).first()) is not None:
             context |= _shown(request, result)

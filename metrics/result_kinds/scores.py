@@ -106,10 +106,10 @@ class ScoresKind(StudyKind):
 
     def compute(self, given: Given[Study]) -> Computed:
         study = given.subject
-        if not (names := _name_runs(study)):
+        names, scores = _name_runs(study), scored_responses(study)
+        if scores.empty:
             text = _("Study '{study}' has no scores. Score it, or import scores.")
             raise NothingToValidate(text.format(study=study.slug), code="no_scores")
-        scores = scored_responses(study)
         scores["name"] = [
             names[key] for key in zip(scores["metric"], scores["signature"], strict=True)
         ]

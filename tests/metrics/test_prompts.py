@@ -115,9 +115,11 @@ def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
     values = {(f"d{number}", "alpha"): float(number**2) for number in range(4)}
     values |= {("d0", "beta"): 1.0, ("d1", "beta"): float("nan"), ("d2", "beta"): 2.0}
     study = two_prompts(values)
+    write_scores(study=study, metric="one", signature="one|v:1", values={("d0", "alpha"): 1.0})
     differences = {
         row.system: row.difference
         for row in prompt_effects(study, prompts=("plain", "long"), n_resamples=10)
+        if row.metric == "nll"
     }
     assert (differences["alpha"].n_pairs, differences["alpha"].n_missing) == (2, 0)
     assert differences["alpha"].mean == ((1 - 0) + (9 - 4)) / 2

@@ -29,7 +29,7 @@ from console.access import (
 )
 from console.pages.pictures import FORMS, of_version, picture_in
 from metrics.exceptions import ValidationUnknown
-from metrics.models import ScoringRun
+from metrics.models import Score, ScoringRun
 from metrics.pages.scoring import has_references, lacking_models, metrics_on_offer
 from presentation.writers import records_csv
 from results.models import Result, ResultPart
@@ -163,7 +163,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view systems. The report's files, made in the background."""
     study = study_for(request, slug, Permission.VIEW_SYSTEMS)
     context: dict[str, Any] = {"section": "validation", "datasheets": list(DATASHEETS.items())}
-    if study.n_judgments or ScoringRun.objects.of(study).exists():
+    if study.n_judgments or Score.objects.filter(run__study=study).exists():
         context["job"] = job_of(request, study, REPORT)
         outcome = None if context["job"] else ReportKind().find_current(study)
         files = _files(outcome).values_list("name", flat=True)
