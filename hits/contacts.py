@@ -283,7 +283,9 @@ def _is_new_inquiry(connection: Connection, values: dict[str, Any]) -> bool:
     worker, _is_known = Worker.objects.get_or_create(
         marketplace=connection.marketplace, worker_id=values["worker_id"]
     )
-    facts = {name: values[name] for name in ("text", "sent_at", "is_accepted")}
+    facts = {name: values[name] for name in ("text", "sent_at")}
+    # A marketplace of an earlier version does not tell.
+    facts["is_accepted"] = values.get("is_accepted", True)
     return Inquiry.objects.get_or_create(
         batch_id=about.batch_id,
         number=values["number"],
