@@ -292,7 +292,7 @@ def measure(options: argparse.Namespace) -> int:
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
     from annotation.result_kinds.base import find_study_kind
-    from annotation.study_facts import AGREEMENT, RESULTS, VALIDATION
+    from annotation.study_facts import AGREEMENT, RESULTS, SCORES, VALIDATION
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):
@@ -308,7 +308,7 @@ def measure(options: argparse.Namespace) -> int:
     say(f"{Judgment.objects.count():,} judgments of {options.items:,} items")
     known = addresses(study)
     require_all_known({name for name, _ in known.values()})
-    for result in (AGREEMENT, RESULTS, VALIDATION):
+    for result in (AGREEMENT, RESULTS, VALIDATION, SCORES):
         with timed(f"computing {result}"):
             find_study_kind(result).compute_now(study)
     with timed("labelling by the mean"):

@@ -51,7 +51,8 @@ def judged_study(slug, owner, n_items):
         filled.add_assignment(hit, problem="The answer names no candidate.")
         filled.add_assignment(hit, "A2WORKER")
     filled.add_scores(study)
-    find_study_kind(study_facts.AGREEMENT).compute_now(study)
+    for page in (study_facts.AGREEMENT, study_facts.SCORES):
+        find_study_kind(page).compute_now(study)
     filled.store_validation(study)
     question = study.question("wit")
     for item in study.items.all()[: n_items // 3]:
