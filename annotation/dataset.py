@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-import yaml
 from django.db.models import Count, Q
 
 from annotation.exceptions import FolderUnusable, LicenseUnknown, require
@@ -156,6 +155,8 @@ def _front_matter(
             for name in names
         ],
     }
+    import yaml  # slow, and for this file only
+
     return str(yaml.safe_dump(front, sort_keys=False, allow_unicode=True))
 
 

@@ -5,7 +5,6 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from hits.loop import prepare_database
 from presentation.numbers import count_of
 from presentation.progress import bar
 from retrieval.exports.qrels import study_qrels
@@ -22,7 +21,9 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=7)
 
     def handle(self, *args: Any, output: Path, workers: int, seed: int, **options: Any) -> None:
-        from config.samples import Crowd, demonstrate  # imports much; --help needs none of it
+        # These import much; --help needs none of it.
+        from config.samples import Crowd, demonstrate
+        from hits.loop import prepare_database
 
         prepare_database()
         studies, files = demonstrate(
