@@ -200,6 +200,11 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[dict[
     scores = score_frame(study)
     selected = scores[scores["metric"].isin(metrics)]
     table = selected.pivot(index=["item", "candidate"], columns="signature", values="value")
+    return metric_pairs(table, list(dict.fromkeys(selected["signature"])))
+
+
+def metric_pairs(table: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
+    """R² of each two columns, over the rows that both have a value in."""
     return [
         {
             "first": first,
@@ -207,7 +212,7 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[dict[
             "r_squared": r_squared(table[first].tolist(), table[second].tolist()),
             "n": len(table[[first, second]].dropna()),
         }
-        for first, second in combinations(dict.fromkeys(selected["signature"]), 2)
+        for first, second in combinations(names, 2)
     ]
 
 

@@ -1,5 +1,5 @@
-"""What metrics say by themselves, without people: means of systems, the effect of a prompt, and how
-far metrics agree, with the charts of the end-to-end chatbot benchmark (Banerjee et al., 2023)."""
+"""Results of metrics without human ratings: means of systems, the effect of a prompt, and agreement
+of metrics, with the charts of the end-to-end chatbot benchmark (Banerjee et al., 2023)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from metrics.models import ScoringRun
 from metrics.score_comparisons import (
     ALL,
     ENCODERS,
+    metric_pairs,
     prompt_effects,
     scored_responses,
     system_scores,
 )
-from metrics.scorers.embedding import r_squared
 from presentation.libraries import alt
 from presentation.numbers import format_estimate, format_number, plain_records, plain_values
 from presentation.theme import FILLING, Picture, axis_title
@@ -43,7 +43,7 @@ from results.kinds import (
 from results.models import Result
 from stats.libraries import pd
 
-# Charts draw the responses to so many questions; tables are of all.
+# Bars of more questions cannot be read side by side. Tables contain all questions.
 MOST_QUESTIONS = 50
 METRIC, SYSTEM = (
     Text(gettext_lazy("Metric")),
@@ -118,7 +118,7 @@ class ScoresKind(StudyKind):
         if len(conditions) == 2:
             try:
                 effects = prompt_effects(study, prompts=(conditions[0], conditions[1]))
-                # Conditions without a question in common are no prompts.
+                # Conditions are prompts only if they share questions.
                 effects = effects if any(one.difference.n_pairs for one in effects) else []
             except NotPaired as refused:
                 notes.append(str(refused))
@@ -135,17 +135,7 @@ class ScoresKind(StudyKind):
                 for one in effects
             ],
             "systems": [_named(names, plain_values(one)) for one in system_scores(study)],
-            "metrics": [
-                plain_values(
-                    {
-                        "first": first,
-                        "second": second,
-                        "r_squared": r_squared(values[first].tolist(), values[second].tolist()),
-                        "n": len(values[[first, second]].dropna()),
-                    }
-                )
-                for first, second in combinations(names.values(), 2)
-            ],
+            "metrics": [plain_values(one) for one in metric_pairs(values, list(names.values()))],
             "responses": _responses(scores, values),
         }
         n_questions = scores["context"].nunique()
@@ -221,7 +211,7 @@ def _named(names: Mapping[tuple[str, str], str], row: Row) -> dict[str, Any]:
 def _responses(scores: pd.DataFrame, values: pd.DataFrame) -> list[dict[str, Any]]:
     """A row per response to one of the first questions, with a column per metric."""
     about = scores.drop_duplicates(["item", "candidate"]).set_index(["item", "candidate"])
-    # Items without a context are questions of their own.
+    # An item without a context counts as its own question.
     questions = about["context"].where(about["context"] != "", about.index.get_level_values("item"))
     about["question"] = pd.factorize(questions)[0] + 1
     about = about[about["question"] <= MOST_QUESTIONS]
@@ -230,7 +220,7 @@ def _responses(scores: pd.DataFrame, values: pd.DataFrame) -> list[dict[str, Any
 
 
 def _find_effect(result: Result, metric: str) -> Row | None:
-    """What the second prompt changes for all systems, if that is known."""
+    """The effect of the second prompt over all systems; None if it is undefined."""
     return next(
         (
             one
@@ -285,7 +275,7 @@ def _bars(name: str, rows: pd.DataFrame, metric: str, condition: str) -> Chart:
 
 
 def _scale(values: pd.Series) -> alt.Scale:
-    """From 0 to 1 for what has these limits, so that charts of two prompts can be compared."""
+    """From 0 to 1 for scores in this range, so that charts of two prompts can be compared."""
     return alt.Scale(domain=[0, 1]) if values.dropna().between(0, 1).all() else alt.Scale()
 
 
